@@ -60,3 +60,34 @@ def test_refused(run, words, message, tmp_path, monkeypatch):
     result = run(*ONE, *words)
     assert result.exit_code == codes.WRONG_INPUT
     assert message in result.stderr
+
+
+def test_many_people(run, compas, tmp_path):
+    output, pages, merge, printout = (tmp_path / name for name in ("n.jsonl", "pages", "merge.csv", "all.html"))
+    words = ("notice", "--dataset", "compas", "--first", 6, "--target", "low risk", "--output", output, "--pages", pages,
+             "--mail-merge", merge, "--printout", printout)  # fmt: skip
+    result = run(*words)
+    assert result.exit_code == codes.PROVEN, result.stderr
+    count = len(list(pages.glob("*.html")))
+    assert 0 < count < 6 and f"{pages}: {count} notices" in result.stdout
+    assert printout.read_text().count("<article") == count == merge.read_text().count("notice-")
+    assert "is there already" in run(*words).stderr
+    again = json.loads(run(*words, "--resume", "--json").stdout)
+    assert again["already"] and again["written"][str(merge)] == count
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--pages", "p"], "say where they go with --output FILE.jsonl"),
+        (["--output", "n.csv"], "are written to a .jsonl file"),
+        (["--output", "n.jsonl", "--html", "n.html"], "--html is about one person"),
+        (["--output", "n.jsonl", "--row", "1"], "--row is about one person"),
+        (["--output", "n.jsonl", "--mail-merge", "m.txt"], "A mail merge is written as .csv"),
+    ],
+)
+def test_refused_of_many(run, words, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("notice", "--dataset", "compas", "--first", 2, "--target", "low risk", *words)
+    assert result.exit_code == codes.WRONG_INPUT
+    assert message in result.stderr

@@ -71,7 +71,19 @@ from ifonly.errors import Contradiction, IfonlyError
 from ifonly.methods import Enumerate, Tolerances
 from ifonly.model import load_network, network_model, save_network
 from ifonly.model.importers import load_pickle
-from ifonly.notices import Letter, ReasonCodes, ReasonGroup, example_template, notice, principal_reasons
+from ifonly.notices import (
+    Letter,
+    NoticeRequest,
+    ReasonCodes,
+    ReasonGroup,
+    example_template,
+    notice,
+    notices_to,
+    principal_reasons,
+    write_mail_merge,
+    write_pages,
+    write_printout,
+)
 from ifonly.plausibility import Mahalanobis, Near
 from ifonly.population import CsvOutput, Grouping, flip_sets
 from ifonly.population.reading import read_answers
@@ -167,6 +179,7 @@ THREE = network_model(Network.of([(np.eye(3, 7), [0.0] * 3)]), SCHEMA, classes=(
 EXPLAINER = Explainer(MODEL)
 ANN = {"Age": 18, "Level": "a", "Job": "clerk", "Owner": False}
 NOTICE = notice(EXPLAINER.using(Enumerate()), ANN)
+NOTICES = NoticeRequest(explainer=EXPLAINER.using(Enumerate()), query=Query(target="approved"))
 TABLE = {name: [value, value] for name, value in ANN.items()}
 
 
@@ -381,6 +394,17 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "Letter field": (lambda text: notice_of(replace(NOTICE, letter=Letter(fields={"creditor": text}))), {"text": "Bank"}),
     "Notice.with_certificate": (lambda certificate: NOTICE.with_certificate(certificate), {"certificate": "x.cert"}),
     "example_template": (example_template, {"form": "c-1", "language": "en"}),
+    "NoticeRequest": (
+        lambda **k: notice_of(NoticeRequest(**k).notice(ANN)),
+        {"explainer": EXPLAINER, "letter": "c-1", "codes": ReasonCodes(), "query": Query(), "ways": 1},
+    ),
+    "notices_to": (
+        lambda **k: notices_to(**k),
+        {"path": "n.jsonl", "table": [ANN], "request": NOTICES, "keep": (), "existing": "replace", "engine": None},
+    ),
+    "write_pages": (write_pages, {"path": "notices.jsonl", "folder": "pages", "letter": "c-1"}),
+    "write_printout": (write_printout, {"path": "notices.jsonl", "page": "all.html", "letter": "c-1"}),
+    "write_mail_merge": (write_mail_merge, {"path": "notices.jsonl", "table": "merge.csv"}),
     "ReasonCodes": (lambda groups: ReasonCodes(groups), {"groups": ()}),
     "ReasonCodes.from_dict": (ReasonCodes.from_dict, {"data": {}}),
     "ReasonCodes.load": (ReasonCodes.load, {"path": "codes.json"}),
@@ -556,7 +580,8 @@ def test_honest_values_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     missing = {"Scorecard.load", "Schema.load", "schema_from_json", "schema json", "load_model", "load_network", "load_pickle", "check",
                "Certificate.load", "read_answers", "Certificate.from_bytes", "prove", "certified_query", "certified_query of data",
-               "certified_query of a question", "ReasonCodes.from_dict", "ReasonCodes.load", "Notice.with_certificate"}  # fmt: skip
+               "certified_query of a question", "ReasonCodes.from_dict", "ReasonCodes.load", "Notice.with_certificate",
+               "write_pages", "write_printout", "write_mail_merge"}  # fmt: skip
     for name, (call, given) in CALLS.items():
         if name not in missing:
             call(**given)

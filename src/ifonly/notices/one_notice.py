@@ -8,7 +8,8 @@ The page is made from the annex alone, so nothing stands on it that the annex do
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
 from ifonly.notices.letter import FORMS, Letter, field_words
 from ifonly.notices.phrases import notice_phrases
-from ifonly.notices.principal import PrincipalReasons, principal_reasons
+from ifonly.notices.principal import PrincipalReasons, checked_codes, facts_only, reasons_by
 from ifonly.notices.reason_codes import ReasonCodes
 from ifonly.notices.statements import NoticeStatement, proven_sentences, statements
 from ifonly.printing import json_text, json_value, shown
@@ -143,15 +144,41 @@ def notice(
     constraints of the schema, the explainer and the query; reasons are about the decision and do not. Limits are those
     of the explainer, for each search.
     """
-    whole, worded = query_of(query), checked_letter(letter)
-    several = checked_ways(ways)
-    told = principal_reasons(explainer, row, codes, target=whole.target)
-    return Notice(
-        letter=worded,
-        reasons=told,
-        ways=_ways(explainer, row, whole, several),
-        schema=schema_fingerprint(explainer.schema),
-    )
+    request = NoticeRequest(explainer=explainer, letter=letter, codes=codes, query=query, ways=ways)
+    return request.notice(row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoticeRequest:
+    """What the notices of many people have in common; the parts are those of `notice`."""
+
+    explainer: Explainer
+    letter: Letter | str = "c-1"
+    codes: ReasonCodes | None = None
+    query: Query | None = None
+    ways: int = WAYS
+    alone: Explainer = field(init=False, repr=False)
+    """The explainer that reasons are found with."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.explainer, Explainer):
+            raise QuestionError(f"A notice is made with an Explainer(model); got {shown(self.explainer)}.")
+        object.__setattr__(self, "letter", checked_letter(self.letter))
+        object.__setattr__(self, "codes", checked_codes(self.codes))
+        object.__setattr__(self, "query", query_of(self.query))
+        object.__setattr__(self, "ways", checked_ways(self.ways))
+        object.__setattr__(self, "alone", facts_only(self.explainer))
+
+    def notice(self, row: Any, fields: Mapping[str, str] | None = None) -> Notice:
+        """The notice of one person; `fields` are filled in for this person only."""
+        letter, query = checked_letter(self.letter), query_of(self.query)
+        told = reasons_by(self.alone, row, self.codes, query.target)
+        return Notice(
+            letter=replace(letter, fields={**letter.fields, **fields}) if fields else letter,
+            reasons=told,
+            ways=_ways(self.explainer, row, query, self.ways),
+            schema=schema_fingerprint(self.explainer.schema),
+        )
 
 
 def checked_letter(letter: Any) -> Letter:

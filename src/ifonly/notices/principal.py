@@ -111,9 +111,20 @@ def principal_reasons(
     number = plain(most)
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise QuestionError(f"The number of principal reasons must be a whole number >= 1; it is {shown(most)}.")
+    return reasons_by(facts_only(explainer, limits), row, checked_codes(codes), target, number)
+
+
+def checked_codes(codes: Any) -> ReasonCodes | None:
+    """Reason codes, or none."""
     if codes is not None and not isinstance(codes, ReasonCodes):
         raise QuestionError(f"Give reason codes as ReasonCodes.load('codes.json'); got {shown(codes)}.")
-    alone = _with_facts_only(explainer, limits)
+    return codes
+
+
+def reasons_by(
+    alone: Explainer, row: Any, codes: ReasonCodes | None = None, target: Any = None, most: int = MOST
+) -> PrincipalReasons:
+    """The principal reasons, by an explainer that knows facts only (`facts_only`), which many rows can share."""
     why = alone.why(row, target=target)
     groups = (codes or ReasonCodes()).complete(alone.schema, why.follows)
     held = set(why.features)
@@ -124,7 +135,7 @@ def principal_reasons(
         for group in groups
     ]
     order = sorted(range(len(asked)), key=lambda k: _rank(asked[k], k))
-    first = [asked[k] for k in order if asked[k].verdict == "alone" or asked[k].part][:number]
+    first = [asked[k] for k in order if asked[k].verdict == "alone" or asked[k].part][:most]
     others = [asked[k] for k in order if not any(asked[k] is one for one in first)]
     return PrincipalReasons(
         reasons=tuple(first),
@@ -136,12 +147,13 @@ def principal_reasons(
     )
 
 
-def _with_facts_only(explainer: Explainer, limits: Limits | None) -> Explainer:
+def facts_only(explainer: Explainer, limits: Limits | None = None) -> Explainer:
     """The explainer without what holds for changes of people: a reason is about the decision."""
     schema = explainer.schema
     facts = replace(schema, rules=tuple(rule.text for rule in facts_of(schema)))
     other = Explainer(replace(explainer.model, schema=facts), tolerances=explainer.tolerances)
-    return other.using(explainer.method, limits=explainer.limits if limits is None else limits, reasons=False)
+    limits = explainer.limits if limits is None else limits
+    return other.using(explainer.method, limits=limits, listen=explainer.listen, reasons=False)
 
 
 def _alone(explainer: Explainer, row: Any, group: ReasonGroup, why: SufficientReasons, target: Any) -> Answer:
