@@ -398,7 +398,7 @@ class Explainer:
     @contextmanager
     def _shown(self, settings: SearchSettings, *, lazy: bool = True, heard: bool = True) -> Iterator[SearchSettings]:
         """The settings with a progress bar, on a terminal where nobody listens. `heard`: it is fed with events."""
-        bar = None if settings.listen is not None else on_terminal(lazy=lazy)
+        bar = None if (settings.listen or self.listen) is not None else on_terminal(lazy=lazy)
         with nullcontext() if bar is None else bar:
             yield settings if bar is None or not heard else replace(settings, listen=bar)
 

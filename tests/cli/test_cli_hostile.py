@@ -24,6 +24,8 @@ COMMANDS: dict[str, list[str]] = {
     ],
     "diverse": ["--dataset", "--rows", "-k", "--differ", "--apart", "--apart-distance", "--rule"],
     "why": ["--rows", "-k", "--within", "--radius", "--distance", "--prefer", "--target", "--time-limit"],
+    "notice": ["--form", "--codes", "--field", "--fields", "--template", "--ways", "--html", "--annex", "--certificate",
+               "--output", "--pages"],
     "audit": ["--by", "--least", "--quantiles", "--seed", "--output", "--target", "--rows"],
     "certify": ["--row", "--output", "--target", "--rule"],
     "check": ["", "--time-limit"],
@@ -39,7 +41,7 @@ ONE_ROW = ["--dataset", "compas", "--row", "0", "--method", "enumerate"]
 
 def words_for(command: str, option: str, word: str, few: Path) -> list[str]:
     base = {
-        "explain": ONE_ROW, "diverse": ONE_ROW, "why": ONE_ROW, "audit": [*ONE_ROW], "certify": [*ONE_ROW, "--output", "out.cert"],
+        "explain": ONE_ROW, "diverse": ONE_ROW, "why": ONE_ROW, "notice": ONE_ROW, "audit": [*ONE_ROW], "certify": [*ONE_ROW, "--output", "out.cert"],
         "schema infer": [str(few)] if option else [], "model show": ["gone.npz"] if option else [],
         "model convert": ["gone.npz", "out.npz"] if option else ["gone.npz"], "check": ["gone.cert"] if option else [],
         "datasets export": ["mnist"],

@@ -107,6 +107,21 @@ def test_a_report_is_the_page_to_print(visit, registry, people) -> None:
     assert several.startswith("<!doctype html>") and several != told.text
 
 
+def test_a_notice_is_a_page_to_save(visit, registry, people) -> None:
+    told = visit.post("/v1/notice", {"row": people[3], "language": "de", "form": "gdpr", "query": {"target": "deny"}})
+    assert told.status_code == 200, told.text
+    assert told.headers["content-disposition"] == 'attachment; filename="notice.html"'
+    assert "Auskunft über eine automatisierte Entscheidung" in told.text and "[R1]" in told.text
+    assert "to be filled in: date" in visit.post("/v1/notice", {"row": people[3]}).text
+    for body, where in (
+        ({"form": "c-2"}, "form"),
+        ({"query": {"target": "approve"}}, None),
+        ({"diversity": {}}, "diversity"),
+    ):
+        refused = visit.post("/v1/notice", {"row": people[3], **body})
+        assert refused.status_code == 422 and refused.json()["where"] == where, refused.text
+
+
 def test_what_would_help_is_a_query_that_helps(visit, people) -> None:
     fixed = [{"kind": "fixed", "feature": name} for name in people[3] if name != "AgeGroup"]
     told = visit.post("/v1/explain", {"model": "ruled", "row": people[3], "query": {"constraints": fixed}}).json()

@@ -36,6 +36,7 @@ NO_SHAPE = (
     "There is no proof to write out",  # time is up
     "The proof could not be written out",
     "This person is decided as asked already",
+    "This row is decided as asked already",
     "could not be proven in exact arithmetic",
 )
 """Refusals of bodies that are as described, by their sentences."""

@@ -71,7 +71,19 @@ from ifonly.errors import Contradiction, IfonlyError
 from ifonly.methods import Enumerate, Tolerances
 from ifonly.model import load_network, network_model, save_network
 from ifonly.model.importers import load_pickle
-from ifonly.notices import ReasonCodes, ReasonGroup, principal_reasons
+from ifonly.notices import (
+    Letter,
+    NoticeRequest,
+    ReasonCodes,
+    ReasonGroup,
+    example_template,
+    notice,
+    notices_to,
+    principal_reasons,
+    write_mail_merge,
+    write_pages,
+    write_printout,
+)
 from ifonly.plausibility import Mahalanobis, Near
 from ifonly.population import CsvOutput, Grouping, flip_sets
 from ifonly.population.reading import read_answers
@@ -166,6 +178,8 @@ MODEL = network_model(Network.of([(np.ones((1, 7)), [-20.0])]), SCHEMA, classes=
 THREE = network_model(Network.of([(np.eye(3, 7), [0.0] * 3)]), SCHEMA, classes=("x", "y", "z"))
 EXPLAINER = Explainer(MODEL)
 ANN = {"Age": 18, "Level": "a", "Job": "clerk", "Owner": False}
+NOTICE = notice(EXPLAINER.using(Enumerate()), ANN)
+NOTICES = NoticeRequest(explainer=EXPLAINER.using(Enumerate()), query=Query(target="approved"))
 TABLE = {name: [value, value] for name, value in ANN.items()}
 
 
@@ -216,6 +230,13 @@ def page_of(picture: Any) -> Any:
     page = picture._repr_html_()
     assert page.replace("\n", "").isprintable()
     return picture
+
+
+def notice_of(told: Any) -> Any:
+    """The notice, as a page and as JSON."""
+    assert told.to_html().replace("\n", "").isprintable()
+    json.loads(told.to_json())
+    return told
 
 
 def schema_with(feature: Any) -> Any:
@@ -362,6 +383,28 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         lambda **k: principal_reasons(EXPLAINER.using(Enumerate()), ANN, ReasonCodes((ReasonGroup(**k),))).to_dict(),
         {"features": ("Age",), "code": "1", "text": "too young"},
     ),
+    "notice": (
+        lambda **k: notice_of(notice(EXPLAINER.using(Enumerate()), **k)),
+        {"row": ANN, "letter": "gdpr", "codes": ReasonCodes(), "query": Query(), "ways": 2},
+    ),
+    "Letter": (
+        lambda **k: notice_of(replace(NOTICE, letter=Letter(**k))),
+        {"form": "c-1", "language": "en", "fields": {"creditor": "Bank"}, "template": None, "subject": "it"},
+    ),
+    "Letter field": (lambda text: notice_of(replace(NOTICE, letter=Letter(fields={"creditor": text}))), {"text": "Bank"}),
+    "Notice.with_certificate": (lambda certificate: NOTICE.with_certificate(certificate), {"certificate": "x.cert"}),
+    "example_template": (example_template, {"form": "c-1", "language": "en"}),
+    "NoticeRequest": (
+        lambda **k: notice_of(NoticeRequest(**k).notice(ANN)),
+        {"explainer": EXPLAINER, "letter": "c-1", "codes": ReasonCodes(), "query": Query(), "ways": 1},
+    ),
+    "notices_to": (
+        lambda **k: notices_to(**k),
+        {"path": "n.jsonl", "table": [ANN], "request": NOTICES, "keep": (), "existing": "replace", "engine": None},
+    ),
+    "write_pages": (write_pages, {"path": "notices.jsonl", "folder": "pages", "letter": "c-1"}),
+    "write_printout": (write_printout, {"path": "notices.jsonl", "page": "all.html", "letter": "c-1"}),
+    "write_mail_merge": (write_mail_merge, {"path": "notices.jsonl", "table": "merge.csv"}),
     "ReasonCodes": (lambda groups: ReasonCodes(groups), {"groups": ()}),
     "ReasonCodes.from_dict": (ReasonCodes.from_dict, {"data": {}}),
     "ReasonCodes.load": (ReasonCodes.load, {"path": "codes.json"}),
@@ -537,7 +580,8 @@ def test_honest_values_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     missing = {"Scorecard.load", "Schema.load", "schema_from_json", "schema json", "load_model", "load_network", "load_pickle", "check",
                "Certificate.load", "read_answers", "Certificate.from_bytes", "prove", "certified_query", "certified_query of data",
-               "certified_query of a question", "ReasonCodes.from_dict", "ReasonCodes.load"}  # fmt: skip
+               "certified_query of a question", "ReasonCodes.from_dict", "ReasonCodes.load", "Notice.with_certificate",
+               "write_pages", "write_printout", "write_mail_merge"}  # fmt: skip
     for name, (call, given) in CALLS.items():
         if name not in missing:
             call(**given)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from dataclasses import is_dataclass
 from importlib import import_module
@@ -12,10 +11,9 @@ import numpy as np
 
 from ifonly.answering.answerer import Answerer
 from ifonly.answering.values import SearchSettings
-from ifonly.printing import json_text
 from ifonly.problem import Query
 from ifonly.problem.query import plain_query
-from ifonly.schema import schema_to_json
+from ifonly.schema.io import schema_fingerprint
 
 
 def run_identity(answerer: Answerer, query: Query, settings: SearchSettings) -> dict[str, Any]:
@@ -26,7 +24,7 @@ def run_identity(answerer: Answerer, query: Query, settings: SearchSettings) -> 
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
         "model": {"fingerprint": model.function.fingerprint, "classes": list(model.classes), "source": model.source,
                   "precision": model.precision},
-        "schema": hashlib.sha256(json_text(schema_to_json(model.schema)).encode("utf-8")).hexdigest(),
+        "schema": schema_fingerprint(model.schema),
         "query": plain_query(query),
         "method": {"name": method.name, "options": repr(method) if is_dataclass(method) else "",
                    "limits": repr(settings.limits), "tolerances": repr(answerer.tolerances)},

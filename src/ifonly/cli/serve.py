@@ -31,6 +31,8 @@ MODELS = (
                  help="A table whose first rows are examples to begin with."),
     click.option("--groups", multiple=True, metavar="[NAME=]FILE",
                  help="JSON: lists of features by a title, as the page groups them."),
+    click.option("--codes", multiple=True, metavar="[NAME=]FILE",
+                 help="The words of reasons in a notice: groups of features (JSON)."),
     click.option("--rule", "rules", multiple=True, metavar="[NAME=]TEXT",
                  help="A constraint in words that holds for everybody; may be repeated."),
     click.option("--regression", is_flag=True, help="The models' outputs are predictions, not classes."),
@@ -129,7 +131,8 @@ def _registered_models(options: dict[str, Any]) -> list[RegisteredModel]:
     models = _named(options["models"], ())
     names = tuple(models)
     each = {
-        part: _named(options[part], names) for part in ("schemas", "classes", "titles", "subjects", "people", "groups")
+        part: _named(options[part], names)
+        for part in ("schemas", "classes", "titles", "subjects", "people", "groups", "codes")
     }
     rules = {name: [_split(text, names)[1] for text in options["rules"] if _split(text, names)[0] in (name, None)]
              for name in names}  # fmt: skip
@@ -146,6 +149,7 @@ def _registered(
 ) -> RegisteredModel:
     from ifonly.errors import QuestionError
     from ifonly.explainer import Explainer
+    from ifonly.notices import ReasonCodes
     from ifonly.schema.io import read_json
     from ifonly.service import RegisteredModel
 
@@ -154,9 +158,10 @@ def _registered(
     explainer = Explainer(_model(file, given, options), constraints=rules)
     people = {} if given["people"] is None else _people(given["people"])
     groups = {} if given["groups"] is None else read_json(given["groups"], "table of groups")
+    codes = None if given["codes"] is None else ReasonCodes.load(given["codes"])
     return RegisteredModel(
         name=name, title=given["titles"] or "", subject=given["subjects"] or "", explainer=explainer, people=people,
-        groups=groups,
+        groups=groups, codes=codes,
     )  # fmt: skip
 
 

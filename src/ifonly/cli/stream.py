@@ -75,7 +75,7 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     output = CsvOutput(options["output"]) if options["escape_formulas"] else options["output"]
     try:
         written = explainer.using(method, listen=None).explain_to(
-            output, rows, query, keep=keep, existing=existing, engine=_engine(options, rows)
+            output, rows, query, keep=keep, existing=existing, engine=engine_of(options, rows)
         )
     except KeyboardInterrupt:
         kept = (manifest_of(place_of(options["output"])) or {}).get("rows", 0)
@@ -90,7 +90,8 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     return codes.of_counts(written.counts)
 
 
-def _engine(options: Mapping[str, Any], rows: RowSource) -> Engine:
+def engine_of(options: Mapping[str, Any], rows: RowSource) -> Engine:
+    """Who answers the rows."""
     from ifonly.population.engines import Dask, InProcess, Processes, Ray
 
     match options["engine"]:

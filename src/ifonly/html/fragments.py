@@ -31,15 +31,16 @@ def fragment(*parts: str) -> str:
     return f'<div class="ifonly"><style>{style()}</style>{"".join(parts)}</div>'
 
 
-def document(title: str, *parts: str, language: str = "en", sheet: str = "style.css") -> str:
-    """A whole page with one of the style sheets."""
+def document(title: str, *parts: str, language: str = "en", sheet: str = "style.css", headed: bool = True) -> str:
+    """A whole page with one of the style sheets. `headed`: the title is its first line, too."""
+    heading = f"<h1>{words(title)}</h1>\n" if headed else ""
     return (
         f'<!doctype html>\n<html lang="{words(language)}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f'<meta name="color-scheme" content="light dark">\n<meta name="generator" content="ifonly">\n'
         f'<title>{words(title)}</title>\n<style>\n{style(sheet)}</style>\n</head>\n<body class="ifonly-page">\n'
-        f'<main class="ifonly">\n<h1>{words(title)}</h1>\n' + "\n".join(parts) + "\n</main>\n</body>\n</html>\n"
+        f'<main class="ifonly">\n{heading}' + "\n".join(parts) + "\n</main>\n</body>\n</html>\n"
     )
 
 

@@ -8,7 +8,6 @@ order of the list. Rows are those of the schema that obey its rules between feat
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,11 +16,11 @@ from typing import Any
 from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
 from ifonly.notices.reason_codes import ReasonCodes, ReasonGroup
-from ifonly.printing import shown
+from ifonly.printing import json_value, shown
 from ifonly.problem import Fixed
 from ifonly.problem.rules import facts_of
 from ifonly.problem.sufficiency import Sufficiency
-from ifonly.results import Answer, Change, Limits, Nearest, NoneExists
+from ifonly.results import Answer, Change, Limits, NoneExists
 from ifonly.results.sufficient import SufficientReasons
 from ifonly.schema.values import plain
 from ifonly.tolerances import DEFAULT
@@ -32,29 +31,44 @@ MOST = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrincipalReason:
-    """One group and what is proven of it.
+    """One group and what is proven of it: `answer` is that to "which least change of this group alone is enough?".
 
     `verdict`: "alone" (the changes of this group alone are enough; nothing less than `lower` is), "never" (proven: no
     change of it alone is enough) or "open". `part`: it is part of a smallest sufficient reason.
     """
 
     group: ReasonGroup
-    verdict: str
-    lower: float
-    distance: float
-    changes: tuple[Change, ...]
+    answer: Answer
     part: bool
-    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if isinstance(self.answer, NoneExists):
+            return "never"
+        return "alone" if self.answer.counterfactual is not None else "open"
+
+    @property
+    def lower(self) -> float:
+        return self.answer.lower
+
+    @property
+    def distance(self) -> float:
+        return self.answer.upper
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return self.answer.changes
 
     def to_dict(self) -> dict[str, Any]:
         return {
             **self.group.to_dict(),
             "verdict": self.verdict,
-            "lower_bound": self.lower if math.isfinite(self.lower) else None,
-            "distance": self.distance if math.isfinite(self.distance) else None,
-            "changes": [change.to_dict() for change in self.changes],
+            "status": self.answer.status,
+            "lower_bound": json_value(self.lower),
+            "distance": json_value(self.distance),
+            "changes": json_value(self.changes),
             "in_sufficient_reason": self.part,
-            "note": self.note,
+            "note": self.answer.note,
         }
 
 
@@ -97,15 +111,32 @@ def principal_reasons(
     number = plain(most)
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise QuestionError(f"The number of principal reasons must be a whole number >= 1; it is {shown(most)}.")
+    return reasons_by(facts_only(explainer, limits), row, checked_codes(codes), target, number)
+
+
+def checked_codes(codes: Any) -> ReasonCodes | None:
+    """Reason codes, or none."""
     if codes is not None and not isinstance(codes, ReasonCodes):
         raise QuestionError(f"Give reason codes as ReasonCodes.load('codes.json'); got {shown(codes)}.")
-    alone = _with_facts_only(explainer, limits)
+    return codes
+
+
+def reasons_by(
+    alone: Explainer, row: Any, codes: ReasonCodes | None = None, target: Any = None, most: int = MOST
+) -> PrincipalReasons:
+    """The principal reasons, by an explainer that knows facts only (`facts_only`), which many rows can share."""
     why = alone.why(row, target=target)
     groups = (codes or ReasonCodes()).complete(alone.schema, why.follows)
-    asked = [_reason(group, _alone(alone, row, group, why, target), why) for group in groups]
+    held = set(why.features)
+    asked = [
+        PrincipalReason(
+            group=group, answer=_alone(alone, row, group, why, target), part=bool(held & set(group.features))
+        )
+        for group in groups
+    ]
     order = sorted(range(len(asked)), key=lambda k: _rank(asked[k], k))
-    first = [asked[k] for k in order if asked[k].verdict == "alone" or asked[k].part][:number]
-    others = [asked[k] for k in order if asked[k] not in first]
+    first = [asked[k] for k in order if asked[k].verdict == "alone" or asked[k].part][:most]
+    others = [asked[k] for k in order if not any(asked[k] is one for one in first)]
     return PrincipalReasons(
         reasons=tuple(first),
         others=tuple(others),
@@ -116,31 +147,19 @@ def principal_reasons(
     )
 
 
-def _with_facts_only(explainer: Explainer, limits: Limits | None) -> Explainer:
+def facts_only(explainer: Explainer, limits: Limits | None = None) -> Explainer:
     """The explainer without what holds for changes of people: a reason is about the decision."""
     schema = explainer.schema
     facts = replace(schema, rules=tuple(rule.text for rule in facts_of(schema)))
     other = Explainer(replace(explainer.model, schema=facts), tolerances=explainer.tolerances)
-    return other.using(explainer.method, limits=explainer.limits if limits is None else limits, reasons=False)
+    limits = explainer.limits if limits is None else limits
+    return other.using(explainer.method, limits=limits, listen=explainer.listen, reasons=False)
 
 
 def _alone(explainer: Explainer, row: Any, group: ReasonGroup, why: SufficientReasons, target: Any) -> Answer:
     """The least change of one group that is enough."""
     kept = [name for name in explainer.schema.names if name not in group.features and name not in why.follows]
     return explainer.explain(row, target=Sufficiency(target=target).target, constraints=list(map(Fixed, kept)))
-
-
-def _reason(group: ReasonGroup, answer: Answer, why: SufficientReasons) -> PrincipalReason:
-    verdict = "never" if isinstance(answer, NoneExists) else "alone" if answer.counterfactual is not None else "open"
-    return PrincipalReason(
-        group=group,
-        verdict=verdict,
-        lower=answer.lower,
-        distance=answer.upper,
-        changes=answer.changes,
-        part=bool(set(group.features) & set(why.features)),
-        note="" if isinstance(answer, Nearest | NoneExists) else answer.note,
-    )
 
 
 def _rank(reason: PrincipalReason, place: int) -> tuple[Any, ...]:

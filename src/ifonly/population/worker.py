@@ -76,7 +76,7 @@ class Task:
             return records_of([Failed.of(chunk.first, why)])
 
     def _result(self, chunk: Chunk, records: Records) -> ChunkResult:
-        columns = dict(records.columns)
+        columns = {name: [None] * len(records) for name in self.kinds} | dict(records.columns)
         for name in self.keep:
             columns[name] = kept_column(chunk.block.column(name), self.kinds[name])
         tally = AnswerCounts()

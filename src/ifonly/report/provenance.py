@@ -14,7 +14,7 @@ from ifonly.explainer import Explainer
 from ifonly.printing import json_text
 from ifonly.problem import Distance
 from ifonly.problem.query import Query, query_of
-from ifonly.schema import schema_to_json
+from ifonly.schema.io import schema_fingerprint
 
 PACKAGES = (
     "numpy", "numba", "highspy", "scikit-learn", "torch", "keras", "onnx", "xgboost", "lightgbm", "catboost",
@@ -65,11 +65,10 @@ def provenance(
     whole = query_of(query)
     model, schema = explainer.model, explainer.schema
     about = f"{len(model.classes)} classes" if model.classes else "a regression"
-    plain_schema = json_text(schema_to_json(schema)).encode("utf-8")
     return Provenance(
         model=f"{model.function.name} ({model.source}), {len(schema)} features, {about}, {model.precision}",
         model_fingerprint=model.function.fingerprint,
-        schema_fingerprint=hashlib.sha256(plain_schema).hexdigest(),
+        schema_fingerprint=schema_fingerprint(schema),
         data=data,
         data_fingerprint=fingerprint,
         target="the other of two classes" if whole.target is None else whole.target.describe(),

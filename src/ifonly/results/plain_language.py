@@ -248,6 +248,11 @@ def plain_language(answer: Answer, language: str = "en", subject: str = "", *, f
     return escaped(_Phrasing(answer, language_of(language), subject, further).text())
 
 
+def consequence(answer: Answer, language: str = "en", subject: str = "") -> str:
+    """Of an answer with a row: what would have been decided with its changes, without what is proven of them."""
+    return escaped(_Phrasing(answer, language_of(language), subject, False).consequence())
+
+
 def language_of(name: str) -> Language:
     """The words of a language, by its name."""
     if not isinstance(name, str) or name not in LANGUAGES:
@@ -311,10 +316,13 @@ class _Phrasing:
         if answer.already:
             broken = [say.breaks.format("; ".join(answer.breaks))] if answer.breaks else []
             return " ".join([_capital(self.phrases.already.format(**about)), *broken])
-        counterfactual = say.would.format(changes=self._all(answer.changes), outcome=self._outcome())
         smaller = say.nothing_else_smaller if self.further else say.nothing_smaller
         broken = [say.breaks.format("; ".join(answer.breaks))] if answer.breaks else []
-        return " ".join([counterfactual, smaller if isinstance(answer, Nearest) else say.maybe_smaller, *broken])
+        told = smaller if isinstance(answer, Nearest) else say.maybe_smaller
+        return " ".join([self.consequence(), told, *broken])
+
+    def consequence(self) -> str:
+        return self.language.would.format(changes=self._all(self.answer.changes), outcome=self._outcome())
 
     def _outcome(self) -> str:
         answer, state = self.answer, self.state

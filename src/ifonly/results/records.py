@@ -79,7 +79,8 @@ def merged(count: int, parts: Sequence[tuple[Sequence[int], Records]]) -> Record
     (places, first), *rest = parts
     if not rest and len(places) == count:
         return first
-    columns: dict[str, list[Any]] = {name: [None] * count for name in NAMES}
+    more = dict.fromkeys(name for _, part in parts for name in part.columns)
+    columns: dict[str, list[Any]] = {name: [None] * count for name in (dict.fromkeys(NAMES) | more)}
     sizes, changed = [-1] * count, Counter[str]()
     for places, part in parts:
         for name, values in part.columns.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -52,6 +53,11 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
     if schema.rules:
         data["rules"] = list(schema.rules)
     return data
+
+
+def schema_fingerprint(schema: Schema) -> str:
+    """The sha256 of a schema as JSON."""
+    return hashlib.sha256(json_text(schema_to_json(schema)).encode("utf-8")).hexdigest()
 
 
 def schema_from_json(data: Any) -> Schema:

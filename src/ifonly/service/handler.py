@@ -21,8 +21,10 @@ from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.compiling import Kernels
 from ifonly.diagnostics import score_path
 from ifonly.diagnostics.paths import score_margin_of
-from ifonly.errors import FileError, IfonlyError
+from ifonly.errors import FileError, IfonlyError, MissingExtra
 from ifonly.explainer import Explainer
+from ifonly.notices import Letter, notice
+from ifonly.notices.one_notice import WAYS
 from ifonly.printing import json_text
 from ifonly.problem.rules import read_constraint
 from ifonly.results import Answer, DiverseAnswers, Limits, Nearest, NoneExists, Progress, Stop, StoppedBy
@@ -111,6 +113,7 @@ class Handler:
             "/v1/certify": self._certify,
             "/v1/check": self._check,
             "/v1/report": self._report,
+            "/v1/notice": self._notice,
         }
 
     def warm_up(self) -> None:
@@ -195,6 +198,24 @@ class Handler:
         page = result.to_html(None, request.language, subject=request.registered.subject)
         outcome = result.status if isinstance(result, Answer) else _diverse_outcome(result)
         return Reply(status=200, body=page.encode("utf-8"), content_type=HTML, outcome=outcome)
+
+    def _notice(self, body: bytes, attempt: Attempt) -> Reply | None:
+        request = read_query_request(read_body(body), self.registry, self.limits, notice=True)
+        if not self.slow:
+            return None  # a notice takes many searches
+        registered, seconds = request.registered, min(request.seconds, attempt.seconds)
+        each = replace(attempt, seconds=seconds / (len(registered.explainer.schema) + WAYS + 2))
+        letter = Letter(form=request.form, language=request.language, subject=registered.subject)
+        try:
+            explainer = self._explainer(request, each)
+            told = notice(explainer, request.row, letter, codes=registered.codes, query=request.query)
+            page = told.to_html()
+        except MissingExtra as error:
+            raise HTTPError(503, str(error)) from None
+        except IfonlyError as error:
+            raise as_http_error(error) from None
+        outcome = "proven" if told.proven else "within"
+        return Reply(status=200, body=page.encode("utf-8"), content_type=HTML, outcome=outcome, filename="notice.html")
 
     def _certify(self, body: bytes, attempt: Attempt) -> Reply | None:
         started = time.perf_counter()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_type_hints
 
+from ifonly.notices.letter import FORMS
 from ifonly.problem.distance import MOST
 from ifonly.results.answer import DERIVED, OPTIONAL, Answer, Change, entries_of
 from ifonly.results.plain_language import LANGUAGES
@@ -90,6 +91,8 @@ def _requests(registry: ModelRegistry, limits: ServiceLimits) -> dict[str, JsonS
         "ExplainRequest": [object_of(*body) for body in explain],
         "DiverseRequest": diverse,
         "ReportRequest": [*single, *diverse],
+        "NoticeRequest": [object_of(required, {**optional, "form": {"enum": list(FORMS)}})
+                          for required, optional in explain],
         "CertifyRequest": [object_of(*_query_body(registered, limits, f"CertifiedQuery{k}", k))
                            for k, registered in models if registered.certificates],
         "PredictRequest": [_named_body(registered, k, {"row": ref(f"Row{k}")}) for k, registered in models],

@@ -39,6 +39,8 @@ POST_PATHS: dict[str, tuple[str, str, str, JsonSchema]] = {
     "/v1/rule": ("Check a rule in words, and write it in the standard form", "RuleRequest", JSON, ref("RuleResponse")),
     "/v1/certify": ("The answer as a certificate that anyone can check", "CertifyRequest", FILE, {"type": "string"}),
     "/v1/report": ("The answer, or several, as a page to print", "ReportRequest", HTML, {"type": "string"}),
+    "/v1/notice": ("The notice for a person who is not decided as asked, as a page", "NoticeRequest", HTML,
+                   {"type": "string"}),
 }  # fmt: skip
 """By path: a summary, the schema of the body, and the content type and schema of the response."""
 GET_PATHS: dict[str, tuple[str, str, JsonSchema]] = {
@@ -139,6 +141,7 @@ def _examples(registry: ModelRegistry) -> dict[str, Any]:
             "ExplainRequest": {},
             "DiverseRequest": {},
             "ReportRequest": {},
+            "NoticeRequest": {},
             "PredictRequest": {},
             "CertifyRequest": {},
             "RuleRequest": rule,
@@ -152,6 +155,7 @@ def _examples(registry: ModelRegistry) -> dict[str, Any]:
         },
         "DiverseRequest": {"three": diverse},
         "ReportRequest": {"one": {"row": row}, "three": diverse},
+        "NoticeRequest": {"gdpr": {"row": row, "form": "gdpr"}},
         "CertifyRequest": {"plain": {"row": row}} if registered.certificates else {},
         "PredictRequest": {"row": {"row": row}},
         "RuleRequest": rule,

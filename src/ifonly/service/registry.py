@@ -8,6 +8,7 @@ from typing import Any
 
 from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
+from ifonly.notices import ReasonCodes
 from ifonly.printing import is_printable, shown
 from ifonly.problem import Accepted
 from ifonly.problem.rule import is_row_rule
@@ -29,6 +30,8 @@ class RegisteredModel:
     subject: str = ""
     people: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    codes: ReasonCodes | None = None
+    """The words of reasons in a notice."""
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > MAX_NAME or not is_printable(self.name):
@@ -36,6 +39,8 @@ class RegisteredModel:
         read = {title: self._normalised(row) for title, row in self.people.items()}
         object.__setattr__(self, "people", read)
         _check_groups(self.groups, self.explainer.schema.names)
+        if self.codes is not None:
+            self.codes.complete(self.explainer.schema, ())
 
     def _normalised(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The row in the schema's own values."""

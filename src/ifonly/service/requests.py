@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ifonly.errors import Contradiction, IfonlyError, RowError, RuleError
+from ifonly.notices.letter import Letter, NoticeForm
 from ifonly.printing import escaped, shown
 from ifonly.problem.diversity import Diversity
 from ifonly.problem.plain_data import distance_from_dict, entries
@@ -58,6 +59,8 @@ class QueryRequest:
     language: str
     path: bool
     diversity: Diversity | None = None
+    form: NoticeForm = "c-1"
+    """Of a notice."""
 
 
 def read_body(body: bytes) -> dict[str, Any]:
@@ -98,11 +101,17 @@ def _too_deep(data: Any) -> bool:
 
 
 def read_query_request(
-    data: dict[str, Any], registry: ModelRegistry, limits: ServiceLimits, *, diverse: bool | None = False
+    data: dict[str, Any],
+    registry: ModelRegistry,
+    limits: ServiceLimits,
+    *,
+    diverse: bool | None = False,
+    notice: bool = False,
 ) -> QueryRequest:
-    """The query of a body; `diverse`: must it say how several answers differ? None: it may."""
+    """The query of a body; `diverse`: must it say how several answers differ? None: it may. `notice`: it may say which
+    form a notice has."""
     needed = ("row", "diversity") if diverse else ("row",)
-    known = (*QUERY_FIELDS, "diversity") if diverse is None else QUERY_FIELDS
+    known = (*QUERY_FIELDS, *(("diversity",) if diverse is None else ()), *(("form",) if notice else ()))
     found = _entries(data, needed, tuple(name for name in known if name not in needed))
     registered = registered_model(found, registry)
     row = _row(found)
@@ -119,6 +128,7 @@ def read_query_request(
         language=language,
         path=_flag(found.get("path", False), "path"),
         diversity=None if diversity is None and not diverse else _diversity(diversity, limits),
+        form=_form(found),
     )
 
 
@@ -194,6 +204,13 @@ def _language(found: dict[str, Any]) -> str:
     if not isinstance(language, str) or language not in LANGUAGES:
         raise HTTPError(UNPROCESSABLE, f"There are words in {', '.join(LANGUAGES)}; got {shown(language)}.", "language")
     return language
+
+
+def _form(found: dict[str, Any]) -> NoticeForm:
+    try:
+        return Letter(form=found.get("form", "c-1")).form
+    except IfonlyError as error:
+        raise HTTPError(UNPROCESSABLE, str(error), "form") from None
 
 
 def _flag(value: Any, name: str) -> bool:

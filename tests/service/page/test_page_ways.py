@@ -283,6 +283,11 @@ def test_what_is_handed_over(visit: Visit) -> None:
     with visit.page.expect_download() as saved:
         visit.page.click("#save-html")
     assert "<html" in saved.value.path().read_text()
+    visit.page.select_option("#notice-form", "gdpr")
+    with visit.page.expect_download() as notice:
+        visit.page.click("#save-notice")
+    assert notice.value.suggested_filename == "notice.html"
+    assert "Information about an automated decision" in notice.value.path().read_text()
     visit.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     visit.page.emulate_media(media="print")
     assert "$1,090" in visit.text("#printed")

@@ -97,7 +97,7 @@ class Desk {
     });
     new IntersectionObserver(([seen]) => show(byId("strip"), !seen?.isIntersecting)).observe(byId("changes-seen"));
     window.addEventListener("hashchange", () => void this.followLink());
-    connectHandover({ ask: () => this.request(this.question?.ways ?? 1), link: () => this.link(),
+    connectHandover({ ask: (ways) => this.request(ways ?? this.question?.ways ?? 1), link: () => this.link(),
       person: () => (this.about ? { about: this.about, row: this.row } : null) });
   }
 

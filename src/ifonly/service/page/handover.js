@@ -21,7 +21,7 @@ export function save(content, name) {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** @param {{ ask: () => ExplainRequest | null, link: () => string, person: () => { about: ModelInfo, row: Row } | null }} of */
+/** @param {{ ask: (ways?: number) => ExplainRequest | null, link: () => string, person: () => { about: ModelInfo, row: Row } | null }} of */
 export function connectHandover({ ask, link, person }) {
   const message = byId("hand-told");
   byId("print").addEventListener("click", () => window.print());
@@ -29,16 +29,18 @@ export function connectHandover({ ask, link, person }) {
     const one = person();
     if (one) byId("printed").replaceChildren(...printed(one.about, one.row));
   });
-  byId("save-html").addEventListener("click", async () => {
-    const request = ask();
+  /** @param {ExplainRequest | null} request @param {(request: ExplainRequest) => Promise<import("./service.js").File>} get @param {string} name */
+  const saved = async (request, get, name) => {
     if (!request) return;
     try {
-      const page = await service.report(request);
-      save(page.blob, "answer.html");
+      save((await get(request)).blob, name);
     } catch (error) {
       setText(message, service.sentenceOf(error));
     }
-  });
+  };
+  byId("save-html").addEventListener("click", () => saved(ask(), service.report, "answer.html"));
+  const form = /** @type {HTMLSelectElement} */ (byId("notice-form"));
+  byId("save-notice").addEventListener("click", () => saved(ask(1), (request) => service.notice({ ...request, form: form.value }), "notice.html"));
   byId("copy-link").addEventListener("click", async () => {
     const address = new URL(link(), location.href).href;
     const place = /** @type {HTMLInputElement} */ (byId("link"));

@@ -140,6 +140,8 @@ export const check = async (certificate) => (await send("/v1/check", { file: cer
 export const certify = async (request) => file(await send("/v1/certify", { body: request }), "answer.cert");
 /** @param {ExplainRequest} request @returns {Promise<File>} */
 export const report = async (request) => file(await send("/v1/report", { body: request }), "answer.html");
+/** @param {ExplainRequest & { form: string }} request @returns {Promise<File>} */
+export const notice = async (request) => file(await send("/v1/notice", { body: request }), "notice.html");
 
 /** @param {Response} response @param {string} otherwise @returns {Promise<File>} */
 async function file(response, otherwise) {

@@ -1,0 +1,255 @@
+"""Notices: the page, the annex that every sentence on it is traced to, fields that are marked, templates in a sandbox."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from ifonly import Explainer, Integer, Limits, Network, Query, Schema, certify
+from ifonly.errors import IfonlyError, MissingExtra
+from ifonly.model import network_model
+from ifonly.notices import Letter, Notice, ReasonCodes, ReasonGroup, example_template, notice
+from ifonly.notices.letter import FIELDS, FORMS, NoticeForm
+from ifonly.notices.one_notice import annex_fingerprint
+
+FEATURES = [
+    Integer("income", 0, 9000, step=1000, label="monthly income", unit="€"),
+    Integer("debt", 0, 9),
+    Integer("age", 18, 60),
+    Integer("years", 0, 9, label="years <employed>"),
+]
+SCHEMA = Schema(FEATURES, rules=["debt <= years + 5", "age is fixed", "years only goes up"])
+MODEL = network_model(Network.of([([[1e-3, -1.0, 0.0, 0.1]], [-2.5])]), SCHEMA, classes=("no", "yes"))
+EXPLAINER = Explainer(MODEL)
+ANN = {"income": 2000, "debt": 1, "age": 30, "years": 0}
+CODES = ReasonCodes((
+    ReasonGroup(code="1", text="Debt", features=("debt",)),
+    ReasonGroup(code="2", text={"en": "Income & work", "de": "Einkommen"}, features=("income", "years")),
+))  # fmt: skip
+TOLD = notice(EXPLAINER, ANN, codes=CODES)
+
+
+def at(data: Any, pointer: str) -> Any:
+    for part in pointer.split("/")[1:]:
+        part = part.replace("~1", "/").replace("~0", "~")
+        data = data[int(part)] if isinstance(data, list) else data[part]
+    return data
+
+
+def shown_text(page: str) -> str:
+    """What a reader sees of a page."""
+    body = re.sub(r"<(style|title)>.*?</\1>", "", page, flags=re.S)
+    return unescape(re.sub(r"<[^>]*>", " ", body))
+
+
+@pytest.mark.parametrize("form", get_args(NoticeForm))
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_every_number_on_the_page_is_traced(form: NoticeForm, language: str) -> None:
+    told = replace(TOLD, letter=Letter(form=form, language=language))
+    annex, page = json.loads(told.to_json()), told.to_html()
+    text = " ".join(shown_text(page).split())
+    for one in annex["statements"]:
+        assert one["question"] and one["status"], one
+        at(annex, one["evidence"])
+        for number in one["numbers"]:
+            assert at(annex, number["at"]) == number["value"]
+            assert number["shown"] in one["text"], number
+    for one in annex["data"]:
+        assert annex["principal"]["sufficient"]["factual"][one["name"]] == one["value"]
+    for known in (*(annex[name] for name in ("model", "schema")), annex_fingerprint(annex)):
+        assert known in text
+        text = text.replace(known, "")
+    for one in sorted(annex["statements"], key=lambda one: -len(one["text"])):
+        sentence = one["text"]
+        assert sentence in text or (one["mark"] == "S" and form in ("c-1", "c-4")), one["mark"]
+        text = text.replace(sentence, "")
+        for number in sorted(one["numbers"], key=lambda number: -len(str(number["shown"]))):
+            sentence = sentence.replace(number["shown"], "")
+        assert not re.search(r"\d", sentence), sentence
+    for one in annex["data"]:
+        text = text.replace(f"{one['label']} {one['shown']}", "")
+    text = re.sub(r"\[[DORSW0-9, ]+\]|(Code|Schlüssel) \d|sha256", "", text)
+    assert not re.search(r"\d", text), text
+
+
+def test_what_is_told_and_what_is_not() -> None:
+    annex = TOLD.annex()
+    marks = [one["mark"] for one in annex["statements"]]
+    assert marks == ["D", "R1", "R2", "O", "S", "W1", "W2"] and TOLD.proven
+    assert [(one["code"], one["text"]) for one in annex["reasons"]] == [("2", "Income & work"), ("1", "Debt")]
+    assert annex["keeps"] == ["age is fixed", "years only goes up"], "rules between features are facts, not told"
+    assert all(way.decision_after == "yes" for way in TOLD.ways)
+    assert annex["model"] == MODEL.function.fingerprint and not re.search(r"20\d\d-\d\d", TOLD.to_json())
+    assert json.loads(json.dumps(annex, allow_nan=False)) == annex
+    page = TOLD.to_html()
+    assert "Income &amp; work" in page and "<employed>" not in page
+
+
+def test_a_reason_without_words_is_left_to_be_filled_in() -> None:
+    page = notice(EXPLAINER, ANN, "gdpr").to_html()
+    assert "[to be filled in: words for this reason, which is about monthly income]" in page
+
+
+def test_fields_are_filled_in_or_marked() -> None:
+    letter = Letter(form="c-4", fields={"creditor": "Bank <b>\nMain Street", "branch": "7"})
+    assert "counteroffer" in letter.unfilled and "creditor" not in letter.unfilled
+    page = replace(TOLD, letter=letter).to_html()
+    assert "Bank &lt;b&gt;<br>Main Street" in page
+    text = shown_text(page)
+    for name in letter.unfilled:
+        assert f"[to be filled in: {FIELDS[name].en}]" in text, name
+    assert {one["name"]: one["value"] for one in replace(TOLD, letter=letter).annex()["fields"]}["branch"] == "7"
+
+
+@pytest.mark.parametrize("form", get_args(NoticeForm))
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_examples_have_all_fields_of_their_form(form: str, language: str) -> None:
+    used = re.findall(r'field\("(\w+)"\)', example_template(form, language))
+    assert sorted(used) == sorted(FORMS[form].fields)
+
+
+def test_a_limit_is_told() -> None:
+    told = notice(EXPLAINER.using(limits=Limits(seconds=1e-9)), ANN, codes=CODES)
+    assert not told.proven
+    assert "No reason could be found out" in told.to_html()
+
+
+def test_no_way_is_told_with_its_proof() -> None:
+    told = notice(EXPLAINER, ANN, codes=CODES, query=Query(constraints=("income is fixed", "years is fixed")))
+    assert [way.status for way in told.ways] == ["none exists"]
+    assert "No allowed change turns the decision into yes." in told.to_html()
+
+
+def test_a_certificate_is_checked() -> None:
+    explainer = Explainer(replace(MODEL, schema=Schema(FEATURES)))
+    certificate = certify(explainer, ANN)
+    told = notice(explainer, ANN).with_certificate(certificate)
+    assert told.certificate is not None and told.certificate["sha256"] in told.to_html()
+    other = notice(explainer, {**ANN, "age": 31})
+    with pytest.raises(IfonlyError, match="about another row"):
+        other.with_certificate(certificate)
+    with pytest.raises(IfonlyError, match="The certificate is INVALID"):
+        told.with_certificate(
+            replace(certificate, data={**certificate.data, "claim": {"lower": "0x1p+3", "upper": None}})
+        )
+
+
+def templated(tmp_path: Path, text: str) -> Notice:
+    path = tmp_path / "own.html"
+    path.write_text(text, encoding="utf-8")
+    return replace(TOLD, letter=Letter(template=path, fields={"creditor": "<script>alert(1)</script>"}))
+
+
+def test_own_templates(tmp_path: Path) -> None:
+    told = templated(
+        tmp_path,
+        "<h1>{{ title }}</h1>{% for one in notice.reasons %}<p>{{ loop.index }} {{ one.text }}</p>{% endfor %}"
+        "{% macro twice(x) %}{{ x }}{{ x }}{% endmacro %}{{ twice('ab') }} {{ field('creditor') }} {{ field('branch') }}",
+    )
+    page = told.to_html()
+    assert "<p>1 Income &amp; work</p><p>2 Debt</p>" in page and "abab" in page
+    assert "&lt;script&gt;" in page and "<script" not in page
+    assert "[to be filled in: branch]" in page and "Content-Security-Policy" in page
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("a\n{{ nobody }}", r"own.html', line 2: 'nobody' is undefined"),
+        ("{{ title", "line 1: unexpected end of template"),
+        ("{{ ''.__class__.__mro__ }}", "unsafe|undefined"),
+        ("{{ field.__globals__ }}", "unsafe|undefined"),
+        ("{{ notice.update({'model': 'x'}) }}", "unsafe|undefined"),
+        ("{{ 'x'.ljust(9999) }}", "not safely callable"),
+        ("{{ notice.reasons }}", "a gap prints a text"),
+        ("{{ notice.reasons|upper }}", "a gap prints a text"),
+        ("{{ 'a' + 'b' }}", r"may not use \+"),
+        ("a\n{{ 'a' ~ 'b' }}", "line 2: write texts one after the other"),
+        ("{{ ('x' * 10) * 10 }}", r"may not use \*"),
+        ("{{ 9 ** 9 }}", r"may not use \*\*"),
+        ("{{ '%99d' % 1 }}", "may not use %"),
+        ("{{ 'x'|center(99) }}", "No filter named 'center'"),
+        ("{% include 'c-1.en.html' %}", "no loader"),
+        ("{% for x in range(9) %}{% endfor %}", "'range' is undefined"),
+        ("{{ field(3) }}", "a field has a name"),
+        ("{{ 1 / 0 }}", "division by zero"),
+        ("<html><body></body></html>", "content of a page, without"),
+        ("{{ notice.fields[0].value|safe }}", "No filter named 'safe'"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion"),
+    ],
+)  # fmt: skip
+def test_templates_can_do_little(tmp_path: Path, template: str, message: str) -> None:
+    with pytest.raises(IfonlyError, match=message):
+        templated(tmp_path, template).to_html()
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["{% set x %}{{ x }}{{ x }}{% endset %}", "{% set x = [x, x]|join %}", "{% set x = twice(x) %}"],
+)  # fmt: skip
+def test_a_short_template_cannot_fill_the_memory(tmp_path: Path, step: str) -> None:
+    twice = "{% macro twice(x) %}{{ x }}{{ x }}{% endmacro %}"
+    with pytest.raises(IfonlyError, match="a page of more than"):
+        templated(tmp_path, twice + "{% set x = 'x' %}" + step * 60 + "{{ x }}").to_html()
+    with pytest.raises(IfonlyError, match="prints a text"):
+        templated(tmp_path, "{% set x = 'x' %}" + "{% set x = [x, x] %}" * 60 + "{{ x }}").to_html()
+
+
+def test_without_jinja_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ifonly.notices.sandbox as sandbox
+
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(sandbox, "import_module", missing)
+    with pytest.raises(MissingExtra, match=r"pip install 'ifonly\[notice\]'"):
+        TOLD.to_html()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"letter": "c-2"}, "The forms of a notice are c-1, c-4, gdpr, ai-act"),
+        ({"letter": 3}, "Give the form of a notice"),
+        ({"ways": 0}, "whole number from 1 to 20"),
+        ({"query": Query(target="no")}, "decided as asked already"),
+        ({"codes": []}, "ReasonCodes.load"),
+    ],
+)
+def test_wrong_questions(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(IfonlyError, match=message):
+        notice(EXPLAINER, ANN, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"language": "fr"}, "There are words in en, de"),
+        ({"fields": [1]}, "Fields of a notice are a dict"),
+        ({"fields": {"a b": "x"}}, "A field has a name"),
+        ({"fields": {"a": "x" * 2001}}, "at most 2000 characters"),
+        ({"subject": 3}, "'subject' is a text"),
+    ],
+)
+def test_wrong_letters(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(IfonlyError, match=message):
+        Letter(**given)
+
+
+def test_wrong_template_files(tmp_path: Path) -> None:
+    for name, content, message in (
+        ("gone.html", None, "Cannot read the template"),
+        ("large.html", b"x" * (2**18 + 1), "larger than the 256 KiB"),
+        ("latin.html", "ä".encode("latin-1"), "not UTF-8"),
+    ):
+        path = tmp_path / name
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(IfonlyError, match=message):
+            replace(TOLD, letter=Letter(template=path)).to_html()
