@@ -181,11 +181,6 @@ SKLEARN: dict[str, tuple[Any, Schema, type[IfonlyError], str]] = {
         Schema((MIXED["x"], Categorical("c", ("u", "v", "z")), *MIXED.features[2:])), ModelError,
         r"'columntransformer.encode' \(OneHotEncoder\) does not know the option 'z' of feature 'c'",
     ),
-    "code": (
-        lambda: raw(one_hot("c")),
-        Schema((MIXED["x"], Categorical("c", ("u", "v", "w"), encoding="code"), *MIXED.features[2:])), ModelError,
-        "feature 'c' is encoded as its option's number.*declare it with encoding='onehot'",
-    ),
     "missing": (
         left_missing, MIXED, ModelError, "feature 'o' reaches 'LogisticRegression' without a value for its option None",
     ),

@@ -20,6 +20,7 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
 from ifonly.model.importers.binning import Binning, is_binning_process
+from ifonly.model.importers.column_flow import flow_of
 from ifonly.model.importers.columns import Binned, Column, Columns
 from ifonly.model.importers.detect import of_library
 from ifonly.model.importers.sklearn_estimators import reader_of
@@ -28,6 +29,7 @@ from ifonly.model.importers.sklearn_sources import source_of
 from ifonly.model.importers.transformers import sklearn_name, steps_of, transformed
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model
+from ifonly.model.rounding import column_box
 from ifonly.schema import Schema
 from ifonly.schema.values import plain
 
@@ -77,14 +79,16 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
 
 def _input_flow(columns: list[Column], estimator: Any, schema: Schema, arithmetic: Columns, *, plainly: bool) -> Flow:
     """The schema's encoded columns on their way into the estimator."""
-    flow = Flow.of(len(schema.columns))
     if plainly:
-        return flow
+        return Flow.of(len(schema.columns))
     name = type(estimator).__name__
     expected = getattr(estimator, "n_features_in_", len(columns))
     if expected != len(columns) or not columns:
         raise ModelError(f"{name} takes {expected} columns, but the transformers before it give {len(columns)}.")
+    if any(arithmetic.bent(column, name) is not None for column in columns):
+        return flow_of(columns, arithmetic, Flow.of(len(schema.columns), *column_box(schema)), name)
     weight, shift, sizes = arithmetic.matrix(columns, name)
+    flow = Flow.of(len(schema.columns))
     return flow.linear(weight, shift, name="the transformers before " + name, sizes=sizes)
 
 
