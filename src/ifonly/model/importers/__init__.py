@@ -40,7 +40,7 @@ IMPORTERS = {
     "catboost": ("trees", "import_trees"),
 }
 """By the package that a model's class is from: the module and the function that import it, loaded when one is met."""
-OPTIONS = {"torch": ("inputs",), "onnx": ("output", "inputs")}
+OPTIONS = {"torch": ("inputs",), "onnx": ("output", "inputs"), "sklearn": ("output",)}
 """Options of `import_model` that only models of some frameworks take."""
 
 
@@ -95,7 +95,7 @@ def _imported(model: Any, schema: Schema, classes: tuple[Any, ...], regression: 
         )
     module, function = IMPORTERS[framework]
     taken = {name: value for name, value in more.items() if name in OPTIONS.get(framework, ())}
-    for name in (name for name, value in more.items() if value and name not in taken):
+    for name in (name for name, value in more.items() if value not in (None, {}) and name not in taken):
         raise ModelError(f"'{name}' is not for a model of {framework}; leave it out.")
     made: Model = getattr(import_module(f"ifonly.model.importers.{module}"), function)(
         model, schema, classes=classes, regression=regression, **taken

@@ -381,7 +381,7 @@ class Columns:
         return UnsupportedModel(
             f"{described[0].upper()}{described[1:]} reaches '{where}' curved{how}, which has no exact form there; "
             f"declare it as Integer (with a step) so that it has at most {MOST_NUMBERS:,} values and let a linear "
-            f"model or trees follow, or transform the column before the pipeline and declare the result as the feature.",
+            f"model or trees follow, or transform the column before the pipeline and declare that as the feature.",
             operation="curve before " + where,
         )
 

@@ -138,9 +138,7 @@ def model_of(
         raise ModelError(f"{imported_trees.name} is a classifier, not a regression; leave out regression=True.")
     arithmetic = Columns(schema)
     source = _source(imported_trees, model, front, arithmetic)
-    feature_columns, zeros = _feature_columns(imported_trees, source, front, arithmetic)
-    whole = without_missing_zeros(imported_trees.ensemble, zeros) if zeros else imported_trees.ensemble
-    splits = bound_splits(whole, feature_columns, schema)
+    whole, splits = bound_to_features(imported_trees, source, front, arithmetic)
     ensemble = reachable(splits, schema)
     original = TreesOriginal(_prepared(imported_trees, source), model, imported_trees)
     imported = Model(
@@ -160,6 +158,15 @@ def model_of(
         decided = Predicted(model, original.source, imported_trees.classes)
     imported = replace(imported, probabilities=_probabilities(imported, original))
     return check_agreement(imported, at=edge_points(splits, schema, library=whole), decided=decided)
+
+
+def bound_to_features(
+    imported_trees: ImportedTrees, source: Source, front: Front, arithmetic: Columns
+) -> tuple[Ensemble, Ensemble]:
+    """The ensemble of the library, and the same with every split about a feature of the schema."""
+    feature_columns, zeros = _feature_columns(imported_trees, source, front, arithmetic)
+    whole = without_missing_zeros(imported_trees.ensemble, zeros) if zeros else imported_trees.ensemble
+    return whole, bound_splits(whole, feature_columns, arithmetic.schema)
 
 
 def _renamed(imported_trees: ImportedTrees, classes: tuple[Any, ...]) -> Any:
