@@ -17,8 +17,8 @@ Each number has a `size`, a bound on the sum of |terms| that it was computed fro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,12 +29,14 @@ from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.importers.known_options import describe_unknown, unknown_places
 from ifonly.model.operations import Majorant, underflow_counts
 from ifonly.printing import some_of
-from ifonly.schema import Choice, Missing, Numeric, Schema
+from ifonly.schema import Choice, Integer, Missing, Numeric, Schema
 from ifonly.schema.values import is_missing
 
 Floats = NDArray[np.float64]
 MOST_NUMBERS = 4096
 """Integer features with at most so many values are tabulated, value by value."""
+MOST_KNOTS = 512
+"""The same where a network follows: a ReLU unit per value."""
 SPACING = 1e-13
 """Relative: how far values may be from equally spaced and still be a line in the option's number."""
 
@@ -98,10 +100,12 @@ class Bent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curved:
-    """Some function of a number; `ordered`: it grows with it, or falls. `name` says which, for messages."""
+    """Some function of a number, by the transformer's own arithmetic. `ordered`: it grows with the number, or falls."""
 
     feature: int
     name: str
+    """For messages."""
+    function: Callable[[Floats], Floats]
     ordered: bool = True
 
 
@@ -202,8 +206,11 @@ class Columns:
         if not np.isfinite([factor, shift]).all():
             raise ModelError(f"'{where}' scales by NaN or infinity; the model is damaged.")
         size = abs(shift) if size is None else size
-        if isinstance(column, Binned | Curved):
+        if isinstance(column, Binned):
             return column
+        if isinstance(column, Curved):
+            inner = column.function
+            return replace(column, function=lambda x: factor * inner(x) + shift)
         if isinstance(column, Bent):
             size = abs(factor) * float(np.abs(column.values).max()) + size
             error = abs(factor) * column.error + 8.0 * 2.0**-53 * size
@@ -231,10 +238,13 @@ class Columns:
 
     def clipped(self, column: Column, lower: float, upper: float, *, where: str) -> Column:
         """The column held inside [lower, upper], if that is still linear."""
-        if isinstance(column, Binned | Curved):
+        if isinstance(column, Binned):
             return column
         if isinstance(column, Bent):
-            return Curved(column.feature, where, column.ordered)
+            column = self.curved(column, where)
+        if isinstance(column, Curved):
+            inner = column.function
+            return replace(column, function=lambda x: np.clip(inner(x), lower, upper))
         if isinstance(column, Options):
             return Options(
                 column.feature,
@@ -346,8 +356,27 @@ class Columns:
             f"put an imputer or an encoder before it, or remove that option from the schema."
         )
 
+    def grid(self, feature: int, most: int = MOST_NUMBERS) -> Floats | None:
+        """All numbers of a feature, where they are few."""
+        described = self.schema.features[feature]
+        if not isinstance(described, Integer) or described.steps >= most:
+            return None
+        return described.lower + described.step * np.arange(described.steps + 1.0)
+
+    def curved(self, column: Bent, where: str) -> Curved:
+        """The same by its values alone."""
+        return Curved(
+            column.feature, where, lambda x: np.asarray(np.interp(x, column.knots, column.values)), column.ordered
+        )
+
     def bent(self, column: Column, where: str) -> Bent | None:
         """The column as a function that is linear between knots; None where it is a line, or neither."""
+        if isinstance(column, Curved):
+            knots = self.grid(column.feature, MOST_KNOTS)
+            if knots is None:
+                return None
+            values = np.asarray(column.function(knots), dtype=np.float64)
+            return Bent(column.feature, knots, values, 2.0**-48 * float(np.abs(values).max()))
         if not isinstance(column, Options):
             return column if isinstance(column, Bent) else None
         feature = self.schema.features[column.feature]
@@ -379,9 +408,9 @@ class Columns:
         described = self.describe(column)
         how = f" by {column.name}" if isinstance(column, Curved) else ""
         return UnsupportedModel(
-            f"{described[0].upper()}{described[1:]} reaches '{where}' curved{how}, which has no exact form there; "
-            f"declare it as Integer (with a step) so that it has at most {MOST_NUMBERS:,} values and let a linear "
-            f"model or trees follow, or transform the column before the pipeline and declare that as the feature.",
+            f"{described[0].upper()}{described[1:]} reaches '{where}' curved{how}, which has no exact form there for "
+            f"any number; declare it as Integer with a step, so that it has at most {MOST_KNOTS:,} values (or "
+            f"{MOST_NUMBERS:,}, if all that a linear model reads are such), or let trees follow.",
             operation="curve before " + where,
         )
 

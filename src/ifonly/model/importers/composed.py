@@ -38,7 +38,7 @@ from ifonly.model.importers.forms import (
     sigmoids,
     weighted,
 )
-from ifonly.model.importers.members import Combined, Member, MemberReader, check_two_classes
+from ifonly.model.importers.members import Combined, MemberReader, ScoredMember, check_two_classes
 from ifonly.model.importers.sklearn_estimators import LOGISTIC, reader_of
 from ifonly.model.importers.sklearn_original import raised
 from ifonly.model.importers.sklearn_parts import Front, parts_of
@@ -98,14 +98,14 @@ def _float(rank: int) -> float:
     return float(np.array(rank if rank >= 0 else -(2**63) - rank, dtype=np.int64).view(np.float64))
 
 
-def _compared(member: Member, accepts: Callable[[Floats], NDArray[np.bool_]], name: str) -> Member:
+def _compared(member: ScoredMember, accepts: Callable[[Floats], NDArray[np.bool_]], name: str) -> ScoredMember:
     """The member's score less the last one that is refused."""
     sign, constant = _cut(accepts, name)
     call = Combined((member.call,), AffineScores(sign, constant))
-    return Member(affine(member.form, sign, constant, name=name), "margin", call, name, tie=member.tie)
+    return ScoredMember(affine(member.form, sign, constant, name=name), "margin", call, name, tie=member.tie)
 
 
-def _threshold(reader: MemberReader, estimator: Any, front: Front) -> Member:
+def _threshold(reader: MemberReader, estimator: Any, front: Front) -> ScoredMember:
     name = type(estimator).__name__
     inner = getattr(estimator, "estimator_", None) or estimator.estimator
     member = reader.read(inner, front)
@@ -132,7 +132,7 @@ def _threshold(reader: MemberReader, estimator: Any, front: Front) -> Member:
 # ---------------------------------------------------------------------- calibration
 
 
-def _calibrated(reader: MemberReader, estimator: Any, front: Front) -> Member:
+def _calibrated(reader: MemberReader, estimator: Any, front: Front) -> ScoredMember:
     name, parts = type(estimator).__name__, estimator.calibrated_classifiers_
     members = [reader.read(part.estimator, front) for part in parts]
     if len(estimator.classes_) != 2:
@@ -152,10 +152,10 @@ def _calibrated(reader: MemberReader, estimator: Any, front: Front) -> Member:
         found[i] = form
     weight = np.full((1, len(found)), 1.0 / len(found))
     mean = weighted(found, weight, np.zeros(1), reader.arithmetic.schema, name=name)
-    return Member(mean, "probability", reader.call(estimator, front, "predict_proba"), name, decides=False)
+    return ScoredMember(mean, "probability", reader.call(estimator, front, "predict_proba"), name, decides=False)
 
 
-def _platt(part: Any, member: Member) -> tuple[float, float] | None:
+def _platt(part: Any, member: ScoredMember) -> tuple[float, float] | None:
     """The log-odds of a calibrated probability as an affine function of the member's score: factor and shift."""
     read_as_score = member.decides or member.kind == "probability"
     if part.method == "sigmoid" and read_as_score:
@@ -165,13 +165,13 @@ def _platt(part: Any, member: Member) -> tuple[float, float] | None:
     return None
 
 
-def _once_calibrated(member: Member, part: Any, name: str) -> Member:
+def _once_calibrated(member: ScoredMember, part: Any, name: str) -> ScoredMember:
     """A monotone function of one score."""
     platt = _platt(part, member)
     if platt is not None and platt[0] != 0.0:
         call = Combined((member.call,), AffineScores(*platt))
         tie = member.tie * abs(platt[0])
-        return Member(affine(member.form, *platt, name=name), "log-odds", call, name, decides=False, tie=tie)
+        return ScoredMember(affine(member.form, *platt, name=name), "log-odds", call, name, decides=False, tie=tie)
     link = _link(member)
 
     def accepts(scores: Floats) -> NDArray[np.bool_]:
@@ -185,12 +185,12 @@ def _once_calibrated(member: Member, part: Any, name: str) -> Member:
     return _compared(member, accepts, name)
 
 
-def _link(member: Member) -> Callable[[Floats], Floats]:
+def _link(member: ScoredMember) -> Callable[[Floats], Floats]:
     """From the score to what a calibrator reads: the decision function, or else the probability."""
     return expit if not member.decides and member.kind == "log-odds" else np.asarray
 
 
-def _calibrated_form(member: Member, part: Any, name: str) -> tuple[Form, bool]:
+def _calibrated_form(member: ScoredMember, part: Any, name: str) -> tuple[Form, bool]:
     """The calibrated probability, and whether a sigmoid of the form is still to be taken."""
     form = member.form
     if not member.decides and member.kind == "log-odds":
@@ -205,7 +205,7 @@ def _calibrated_form(member: Member, part: Any, name: str) -> tuple[Form, bool]:
 # ---------------------------------------------------------------------- votes and stacking
 
 
-def _members(reader: MemberReader, estimator: Any, front: Front) -> list[Member]:
+def _members(reader: MemberReader, estimator: Any, front: Front) -> list[ScoredMember]:
     return [reader.read(one, front) for one in estimator.estimators_ if one != "drop"]
 
 
@@ -214,17 +214,17 @@ def _weights(estimator: Any) -> Floats:
     return np.ones(len(estimator.estimators_)) if given is None else np.asarray(given, dtype=np.float64)
 
 
-def _vote(reader: MemberReader, estimator: Any, front: Front) -> Member:
+def _vote(reader: MemberReader, estimator: Any, front: Front) -> ScoredMember:
     name, members, weights = type(estimator).__name__, _members(reader, estimator, front), _weights(estimator)
     schema = reader.arithmetic.schema
     if estimator.voting == "hard":
         return _hard_vote(members, weights, name)
     forms = reader.probabilities(members, name)
     mean = weighted(forms, weights[None, :] / weights.sum(), np.zeros(1), schema, name=name)
-    return Member(mean, "probability", reader.call(estimator, front, "predict_proba"), name, decides=False)
+    return ScoredMember(mean, "probability", reader.call(estimator, front, "predict_proba"), name, decides=False)
 
 
-def _hard_vote(members: list[Member], weights: Floats, name: str) -> Member:
+def _hard_vote(members: list[ScoredMember], weights: Floats, name: str) -> ScoredMember:
     for member in members:
         check_two_classes(member, name)
     least = int(weights.sum() // 2) + 1 if (weights == 1.0).all() else None
@@ -249,7 +249,7 @@ def _hard_vote(members: list[Member], weights: Floats, name: str) -> Member:
     winning = _coalitions(weights)
     shifts = np.array([member.threshold for member in members])
     call = Combined(tuple(member.call for member in members), LargestLeast(shifts, tuple(winning)))
-    return Member(kth_largest(flows, winning, name=name), "margin", call, name, decides=False)
+    return ScoredMember(kth_largest(flows, winning, name=name), "margin", call, name, decides=False)
 
 
 def _coalitions(weights: Floats) -> list[tuple[int, ...]]:
@@ -263,14 +263,14 @@ def _coalitions(weights: Floats) -> list[tuple[int, ...]]:
     return found
 
 
-def _mean(reader: MemberReader, estimator: Any, front: Front) -> Member:
+def _mean(reader: MemberReader, estimator: Any, front: Front) -> ScoredMember:
     name, members, weights = type(estimator).__name__, _members(reader, estimator, front), _weights(estimator)
     forms = [member.form for member in members]
     mean = weighted(forms, weights[None, :] / weights.sum(), np.zeros(1), reader.arithmetic.schema, name=name)
-    return Member(mean, "prediction", reader.call(estimator, front, "predict"), name)
+    return ScoredMember(mean, "prediction", reader.call(estimator, front, "predict"), name)
 
 
-def _stack(reader: MemberReader, estimator: Any, front: Front) -> Member:
+def _stack(reader: MemberReader, estimator: Any, front: Front) -> ScoredMember:
     name, members = type(estimator).__name__, _members(reader, estimator, front)
     methods = [m for m, one in zip(estimator.stack_method_, estimator.estimators_, strict=False) if one != "drop"]
     final, schema = estimator.final_estimator_, reader.arithmetic.schema
@@ -309,7 +309,7 @@ def _scaled(steps: Front, width: int, name: str) -> tuple[Floats, Floats, Majora
     return stacked.matrix(columns, name)
 
 
-def _stack_of_trees(reader: MemberReader, estimator: Any, front: Front, forms: list[Form]) -> Member:
+def _stack_of_trees(reader: MemberReader, estimator: Any, front: Front, forms: list[Form]) -> ScoredMember:
     name = type(estimator).__name__
     steps, final = parts_of(estimator.final_estimator_)
     if not hasattr(final, "coef_"):
@@ -326,18 +326,18 @@ def _stack_of_trees(reader: MemberReader, estimator: Any, front: Front, forms: l
     return _final(reader, estimator, front, form, answer)
 
 
-def _final(reader: MemberReader, estimator: Any, front: Front, form: Form, answer: str) -> Member:
+def _final(reader: MemberReader, estimator: Any, front: Front, form: Form, answer: str) -> ScoredMember:
     """What a stack decides by its final estimator."""
     name, final, several = type(estimator).__name__, parts_of(estimator.final_estimator_)[1], outputs_of(form) > 1
     if answer == "predict":
-        return Member(form, "prediction", reader.call(estimator, front, "predict"), name)
+        return ScoredMember(form, "prediction", reader.call(estimator, front, "predict"), name)
     if answer == "logits":
         shallow = replace_final(estimator)
         call = reader.call(shallow, front, "predict_proba", all_columns=several)
-        return Member(form, "log-odds", call, name, decides=False)
+        return ScoredMember(form, "log-odds", call, name, decides=False)
     logistic = sklearn_name(final, LOGISTIC) or getattr(final, "loss", None) == "log_loss"
     call = reader.call(estimator, front, "decision_function", all_columns=several)
-    return Member(form, "log-odds" if logistic else "margin", call, name)
+    return ScoredMember(form, "log-odds" if logistic else "margin", call, name)
 
 
 def replace_final(estimator: Any) -> Any:
@@ -350,7 +350,7 @@ def replace_final(estimator: Any) -> Any:
 # ---------------------------------------------------------------------- one class against the rest
 
 
-def _one_against_rest(reader: MemberReader, estimator: Any, front: Front) -> Member:
+def _one_against_rest(reader: MemberReader, estimator: Any, front: Front) -> ScoredMember:
     name = type(estimator).__name__
     if estimator.multilabel_:
         raise UnsupportedModel(
@@ -368,10 +368,12 @@ def _one_against_rest(reader: MemberReader, estimator: Any, front: Front) -> Mem
     if kinds == {"log-odds"} and not members[0].decides and all(isinstance(form, Flow) for form in forms):
         forms, function = sigmoids(forms, name=name), expit
     joined = weighted(forms, np.eye(len(forms)), np.zeros(len(forms)), reader.arithmetic.schema, name=name)
-    return Member(joined, "margin", Combined(calls, function), name, decides=False, tie=max(m.tie for m in members))
+    return ScoredMember(
+        joined, "margin", Combined(calls, function), name, decides=False, tie=max(m.tie for m in members)
+    )
 
 
-def _of_several(reader: MemberReader, estimator: Any, front: Front) -> Member:
+def _of_several(reader: MemberReader, estimator: Any, front: Front) -> ScoredMember:
     count = len(estimator.estimators_)
     raise ModelError(
         f"The {type(estimator).__name__} gives {count} answers at once; say which one is asked about: "
@@ -379,7 +381,7 @@ def _of_several(reader: MemberReader, estimator: Any, front: Front) -> Member:
     )
 
 
-COMPOSED: dict[str, Callable[[MemberReader, Any, Front], Member]] = {
+COMPOSED: dict[str, Callable[[MemberReader, Any, Front], ScoredMember]] = {
     "CalibratedClassifierCV": _calibrated,
     "FixedThresholdClassifier": _threshold,
     "TunedThresholdClassifierCV": _threshold,

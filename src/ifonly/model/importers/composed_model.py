@@ -16,7 +16,7 @@ from ifonly.model.flow import Flow
 from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.composed import COMPOSED
 from ifonly.model.importers.forms import Floats, Form, outputs_of, weighted
-from ifonly.model.importers.members import Call, Member, MemberReader, is_forest
+from ifonly.model.importers.members import Call, MemberReader, ScoredMember, is_forest
 from ifonly.model.importers.probabilities import as_labelled, follow_from
 from ifonly.model.importers.sklearn_original import Predicted, Probabilities
 from ifonly.model.importers.sklearn_parts import Front, best_of, check_fitted, parts_of
@@ -91,7 +91,7 @@ class Both:
         return np.column_stack([1.0 - own, own])
 
 
-def _as_scores(member: Member, schema: Schema) -> tuple[Form, Call]:
+def _as_scores(member: ScoredMember, schema: Schema) -> tuple[Form, Call]:
     """One score per class where it is a probability; else the score as it is."""
     if member.kind != "probability" or outputs_of(member.form) > 1:
         return member.form, member.call

@@ -28,8 +28,8 @@ Call: TypeAlias = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
-class Member:
-    """A fitted estimator: its score as a form, what it is, and the same by its own methods, points to (rows, scores)."""
+class ScoredMember:
+    """A fitted estimator: its score as a form, what it is, and the same by its own methods: points to scores."""
 
     form: Form
     kind: Kind
@@ -84,10 +84,10 @@ class MemberReader:
     encoded: Flow
     trees: Callable[[Any, Front], tuple[Any, Ensemble] | None]
     """The trees of an estimator behind transformers, over the features; None where it has none."""
-    composed: Mapping[str, Callable[[MemberReader, Any, Front], Member]]
+    composed: Mapping[str, Callable[[MemberReader, Any, Front], ScoredMember]]
     """How to read composed estimators, by the names of their classes."""
 
-    def read(self, estimator: Any, front: Front) -> Member:
+    def read(self, estimator: Any, front: Front) -> ScoredMember:
         """The estimator behind these transformers."""
         more, inner = parts_of(best_of(estimator))
         front = [*front, *more]
@@ -106,36 +106,36 @@ class MemberReader:
     def call(self, estimator: Any, front: Front, method: str, *, all_columns: bool = False) -> InnerCall:
         return InnerCall(self.source, tuple(step for _, step in front), estimator, method, all_columns)
 
-    def _of_flow(self, estimator: Any, front: Front) -> Member:
+    def _of_flow(self, estimator: Any, front: Front) -> ScoredMember:
         name = type(estimator).__name__
         flow = flow_of(self.columns(front), self.arithmetic, self.encoded, name)
         read = reader_of(estimator)(estimator, flow)
         if read.answer == "predict":
-            return Member(read.flow, "prediction", self.call(estimator, front, "predict"), name)
+            return ScoredMember(read.flow, "prediction", self.call(estimator, front, "predict"), name)
         several = read.flow.width > 1
         if read.answer == "logits":
             call = self.call(raised(estimator), front, "predict_proba", all_columns=several)
-            return Member(read.flow, "log-odds", call, name, decides=False)
+            return ScoredMember(read.flow, "log-odds", call, name, decides=False)
         logistic = sklearn_name(estimator, LOGISTIC) or getattr(estimator, "loss", None) == "log_loss"
         call = self.call(estimator, front, "decision_function", all_columns=several)
-        return Member(read.flow, "log-odds" if logistic else "margin", call, name)
+        return ScoredMember(read.flow, "log-odds" if logistic else "margin", call, name)
 
-    def _of_trees(self, estimator: Any, front: Front, trees: Any, ensemble: Ensemble) -> Member:
+    def _of_trees(self, estimator: Any, front: Front, trees: Any, ensemble: Ensemble) -> ScoredMember:
         name, several = type(estimator).__name__, ensemble.outputs > 2
         source, steps = self.source, tuple(step for _, step in front)
         call = TreesCall(source, steps, estimator, trees.scores, several)
         if not trees.classes:
-            return Member(ensemble, "prediction", call, name)
+            return ScoredMember(ensemble, "prediction", call, name)
         if trees.probabilities == "fractions":
             form = ensemble if several else second_column(ensemble)
-            return Member(form, "probability", call, name, decides=False)
+            return ScoredMember(form, "probability", call, name, decides=False)
         has_scores = hasattr(estimator, "decision_function")
         kind: Kind = "log-odds" if trees.probabilities == "log-odds" else "margin"
-        return Member(ensemble, kind, call, name, decides=has_scores, tie=trees.tie)
+        return ScoredMember(ensemble, kind, call, name, decides=has_scores, tie=trees.tie)
 
     # ------------------------------------------------------------------ what members are read as
 
-    def probabilities(self, members: Sequence[Member], name: str) -> list[Form]:
+    def probabilities(self, members: Sequence[ScoredMember], name: str) -> list[Form]:
         """The probability of the second class by each member."""
         for member in members:
             check_two_classes(member, name)
@@ -174,7 +174,7 @@ class TreesCall:
         return table
 
 
-def check_two_classes(member: Member, name: str) -> None:
+def check_two_classes(member: ScoredMember, name: str) -> None:
     if outputs_of(member.form) != 1:
         raise UnsupportedModel(
             f"{name} composes {member.name} with more than two classes, which has no exact form here; explain the "

@@ -20,7 +20,7 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
 from ifonly.model.importers.column_flow import flow_of
-from ifonly.model.importers.columns import Binned, Column, Columns
+from ifonly.model.importers.columns import Column, Columns
 from ifonly.model.importers.sklearn_estimators import reader_of
 from ifonly.model.importers.sklearn_original import Predicted, SklearnOriginal, raised, reported_by
 from ifonly.model.importers.sklearn_parts import best_of, by_output, check_fitted, parts_of
@@ -45,7 +45,7 @@ def import_sklearn(
 ) -> Model:
     """A fitted scikit-learn estimator or pipeline as a Model; `output` is one of several that it gives."""
     from ifonly.model.importers.composed_model import import_composed, is_composed
-    from ifonly.model.importers.trees import model_of, read_columns, read_trees, trees_behind_bins
+    from ifonly.model.importers.trees import model_of, read_trees
 
     model = by_output(model, output)
     found = best_of(model)
@@ -56,13 +56,22 @@ def import_sklearn(
     imported_trees = read_trees(estimator, schema)
     if imported_trees is not None:
         return model_of(imported_trees, model, schema, front=front, classes=classes, regression=regression)
+    return _import_scores(model, schema, classes, regression=regression)
+
+
+def _import_scores(model: Any, schema: Schema, classes: tuple[Any, ...], *, regression: bool) -> Model:
+    """A linear model or a perceptron, or a pipeline that ends in one."""
+    from ifonly.model.importers.trees import model_of, read_columns, tabulated, trees_behind_bins
+
+    found = best_of(model)
+    front, estimator = parts_of(found)
     name, reader = type(estimator).__name__, reader_of(estimator)
     arithmetic = Columns(schema)
     source = source_of(found, front, arithmetic)
     columns = source.columns()
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)
-    if any(isinstance(column, Binned) for column in columns):
+    if tabulated(columns, estimator, arithmetic):
         bins = trees_behind_bins(estimator, columns, arithmetic, partial(read_columns, source, [s for _, s in front]))
         imported = model_of(bins, model, schema, front=front, classes=classes, regression=regression)
         return replace(imported, for_schema=partial(import_sklearn, model, classes=classes, regression=regression))

@@ -62,7 +62,7 @@ def check_fitted(model: Any, estimator: Any) -> None:
 
 def by_output(model: Any, output: int | str | None) -> Any:
     """The object whose estimator is that of one output of a MultiOutputClassifier; other objects as they are."""
-    front, estimator = parts_of(best_of(model))
+    _, estimator = parts_of(best_of(model))
     several = sklearn_name(estimator, ("MultiOutputClassifier", "MultiOutputRegressor"))
     if output is None:
         return model

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement, score_margin_of
-from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
+from ifonly.model.importers.columns import Absent, Bent, Binned, Column, Columns, Curved, Line, Options
 from ifonly.model.importers.known_options import describe_unknown
 from ifonly.model.importers.one_thread import FEW_ROWS, on_one_thread, openmp_on_one_thread
 from ifonly.model.importers.probabilities import follow_from, settled
@@ -330,6 +330,14 @@ def _owner(column: Column, name: str, arithmetic: Columns) -> int:
                     operation="a mixture of features before trees",
                 )
             return owners[0] if owners else 0
+        case Curved(feature=feature, ordered=ordered) | Bent(feature=feature, ordered=ordered):
+            if not ordered:
+                raise UnsupportedModel(
+                    f"{name} splits {arithmetic.describe(column)} by a function that neither grows nor falls with it; "
+                    f"give the trees the number itself, which tells them the same.",
+                    operation="a curve before trees",
+                )
+            return feature
         case Binned(feature=feature, ordered=ordered):
             if not ordered:
                 raise UnsupportedModel(
