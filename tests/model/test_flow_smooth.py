@@ -1,5 +1,5 @@
-"""Flows with smooth activations: the network is the same function, no machine that computes the model is farther off than
-the bound, and what passes a smooth layer by is refused."""
+"""Flows with smooth activations: the network is the same function, also where values pass a smooth layer by, and no
+machine that computes the model is farther off than the bound."""
 
 from __future__ import annotations
 
@@ -11,19 +11,36 @@ import pytest
 import torch
 from torch import nn
 
-from ifonly import import_model
-from ifonly.errors import ModelError, UnsupportedModel
+from ifonly import Explainer, import_model
+from ifonly.errors import ModelError
+from ifonly.methods import Enumerate
 from ifonly.model import Model, Network
 from ifonly.model.flow import Flow
 from ifonly.model.rounding import column_box
 from ifonly.model.smooth import RELU, Activation, SmoothNetwork
+from ifonly.model.smooth.activations import SideBySide
 from ifonly.schema import Binary, Integer, Real, Schema
 
 mp = pytest.importorskip("mpmath")
 SCHEMA = Schema((Real("x", -3, 5), Integer("n", 0, 9), Binary("b"), Real("y", 0.001, 0.002)))
 WIDTH = len(SCHEMA.columns)
 COUNT = int(os.environ.get("IFONLY_GRAPHS", "40"))
-STEPS = ("linear", "scale", "shift", "relu", "leaky", "clip", "pick", "plus", "join", "smooth", "smooth", "smooth")
+STEPS = (
+    "linear",
+    "scale",
+    "shift",
+    "relu",
+    "leaky",
+    "clip",
+    "pick",
+    "plus",
+    "join",
+    "skip",
+    "table",
+    "smooth",
+    "smooth",
+    "smooth",
+)
 EXACT: dict[str, Any] = {
     "relu": lambda z, alpha: max(z, mp.mpf(0)),
     "tanh": lambda z, alpha: mp.tanh(z),
@@ -53,7 +70,10 @@ def imported_trees(seed: int, dtype: Any, rows: Any) -> tuple[Flow, Any]:
         return (rng.choice([1.0, 1.0, 0.03, 3.0]) * rng.normal(size=shape)).astype(np.float32).astype(np.float64)
 
     flow, value = Flow.of(WIDTH, *column_box(SCHEMA)), rows.astype(dtype)
+    whole = (flow.select([1], name="n"), rows[:, 1].astype(np.intp))
+    seen = [(flow, value)]
     for _ in range(int(rng.integers(2, 9))):
+        seen.append((flow, value))
         factor = numbers(flow.width)
         own = factor.astype(dtype)
         match rng.choice(STEPS):
@@ -77,6 +97,14 @@ def imported_trees(seed: int, dtype: Any, rows: Any) -> tuple[Flow, Any]:
             case "plus":
                 other = flow.scale(factor, name="s")
                 flow, value = flow.plus(other, name="+"), value + value * own
+            case "skip" if flow.width < 5:
+                before, known = seen[int(rng.integers(len(seen)))]
+                flow, value = flow.joined([before], name="j"), np.concatenate([value, known], axis=1)
+            case "table" if flow.width < 5:  # an embedding of n
+                table = numbers(10, 2)
+                found = whole[0].piecewise_linear(np.arange(10.0), table, name="e")
+                flow = flow.joined([found], name="j")
+                value = np.concatenate([value, table[whole[1]].astype(dtype)], axis=1)
             case "join" if flow.width < 5:
                 flow = flow.joined([flow.scale(factor, name="s")], name="j")
                 value = np.concatenate([value, value * own], axis=1)
@@ -94,7 +122,13 @@ def exactly(function: Network | SmoothNetwork, row: Any) -> list[Any]:
     for k, layer in enumerate(linear.layers):
         h = [mp.fdot(r, h) + b for r, b in zip(layer.weight.tolist(), layer.bias.tolist(), strict=True)]
         if k < len(activations):
-            h = [EXACT[activations[k].name](z, activations[k].alpha) for z in h]
+            layer_activation = activations[k]
+            each = (
+                [one for one, count in layer_activation.parts for _ in range(count)]
+                if isinstance(layer_activation, SideBySide)
+                else [layer_activation] * len(h)
+            )
+            h = [EXACT[one.name](z, one.alpha) for one, z in zip(each, h, strict=True)]
     return h
 
 
@@ -145,9 +179,25 @@ def test_branches_with_the_same_curve_are_one_layer() -> None:
     ):
         assert isinstance(function, SmoothNetwork) and function.activations == (tanh,)
         assert np.allclose(function.scores(rows), value, rtol=0.0, atol=1e-12)
-    for beside in (start.linear(weights[1], name="l").relu(), one.linear(np.eye(3), name="l").smooth(tanh)):
-        with pytest.raises(UnsupportedModel, match="in chains of layers only"):
-            one.joined([beside], name="j").to_network()
+
+
+def test_other_values_pass_a_curve_in_relus_beside_it() -> None:
+    rows = SCHEMA.encode(SCHEMA.sample(20, np.random.default_rng(1)))
+    weights = np.random.default_rng(2).normal(size=(2, 3, WIDTH))
+    start, tanh = Flow.of(WIDTH, *column_box(SCHEMA)), Activation("tanh")
+    one = start.linear(weights[0], name="l").smooth(tanh)
+    first = np.tanh(rows @ weights[0].T)
+    for beside, value in (
+        (start.linear(weights[1], name="l").relu(), np.maximum(rows @ weights[1].T, 0.0)),
+        (one.linear(np.eye(3), name="l").smooth(tanh), np.tanh(first)),
+        (start.linear(weights[1], name="l").smooth(Activation("sigmoid")), 1 / (1 + np.exp(-rows @ weights[1].T))),
+    ):
+        function = one.joined([beside], name="j").to_network()
+        assert isinstance(function, SmoothNetwork) and isinstance(function.activations[-1], SideBySide)
+        assert np.allclose(function.scores(rows), np.hstack([first, value]), rtol=0.0, atol=1e-12)
+    names = [SideBySide(((RELU, 2), (tanh, 1))), SideBySide(((RELU, 1), (tanh, 2)))]
+    layers = Network.of([(weights[0], np.zeros(3)), (np.ones((1, 3)), np.zeros(1))])
+    assert SmoothNetwork(layers, names[:1]).fingerprint != SmoothNetwork(layers, names[1:]).fingerprint
 
 
 class Skips(nn.Module):
@@ -164,14 +214,19 @@ class Skips(nn.Module):
         return self.last(torch.tanh(h + nn.functional.leaky_relu(self.second(h), 0.1)))
 
 
-def test_nothing_passes_a_smooth_layer_by() -> None:
+@pytest.mark.parametrize("over", [False, True])
+def test_skip_connections(over: bool) -> None:
     torch.manual_seed(0)
-    with pytest.raises(UnsupportedModel, match="passes by a layer of tanh"):
-        import_model(Skips(over=True), SCHEMA)
-    model = import_model(Skips(over=False), SCHEMA)
+    model = import_model(Skips(over=over), SCHEMA)
     assert isinstance(model.function, SmoothNetwork)
-    assert [a.name for a in model.function.activations] == ["relu", "relu", "tanh"]
+    assert [a.name for a in model.function.activations] == (["relu", "tanh"] if over else ["relu", "relu", "tanh"])
     assert model.deviation < 1e-5
+    finite = Schema((Integer("x", -3, 5), Integer("n", 0, 9), Binary("b"), Integer("y", 0, 3)))
+    explainer = Explainer(import_model(Skips(over=over), finite))
+    for point in finite.sample(5, np.random.default_rng(0)):
+        answers = [one.explain(finite.row(point)) for one in (explainer, explainer.using(Enumerate()))]
+        assert answers[0].status == answers[1].status
+        assert answers[0].distance == pytest.approx(answers[1].distance, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["tanh", "sigmoid", "softplus", "gelu", "silu", "elu"])

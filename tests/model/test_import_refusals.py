@@ -155,12 +155,12 @@ SKLEARN: dict[str, tuple[Any, Schema, type[IfonlyError], str]] = {
         r"transformer PolynomialFeatures \('polynomialfeatures'\) has no exact form",
     ),
     "quantiles": (
-        lambda: fit(make_pipeline(QuantileTransformer(n_quantiles=5), LogisticRegression())), PLAIN, UnsupportedModel,
-        "transformer QuantileTransformer",
+        lambda: fit(make_pipeline(QuantileTransformer(n_quantiles=5, output_distribution="normal"), LogisticRegression())),
+        PLAIN, UnsupportedModel, "curved by QuantileTransformer, .*; declare it as Integer with a step",
     ),
     "function": (
-        lambda: fit(make_pipeline(FunctionTransformer(np.sqrt), LogisticRegression())), PLAIN, UnsupportedModel,
-        "function 'sqrt' in the FunctionTransformer 'functiontransformer'",
+        lambda: fit(make_pipeline(FunctionTransformer(np.nan_to_num), LogisticRegression())), PLAIN, UnsupportedModel,
+        "function 'nan_to_num' in the FunctionTransformer 'functiontransformer' may be anything",
     ),
     "clip": (
         lambda: fit(make_pipeline(MinMaxScaler(clip=True), LogisticRegression())),
@@ -180,11 +180,6 @@ SKLEARN: dict[str, tuple[Any, Schema, type[IfonlyError], str]] = {
         lambda: raw(one_hot("c", "b")),
         Schema((MIXED["x"], Categorical("c", ("u", "v", "z")), *MIXED.features[2:])), ModelError,
         r"'columntransformer.encode' \(OneHotEncoder\) does not know the option 'z' of feature 'c'",
-    ),
-    "code": (
-        lambda: raw(one_hot("c")),
-        Schema((MIXED["x"], Categorical("c", ("u", "v", "w"), encoding="code"), *MIXED.features[2:])), ModelError,
-        "feature 'c' is encoded as its option's number.*declare it with encoding='onehot'",
     ),
     "missing": (
         left_missing, MIXED, ModelError, "feature 'o' reaches 'LogisticRegression' without a value for its option None",

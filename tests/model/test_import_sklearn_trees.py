@@ -251,7 +251,7 @@ def refusals() -> Any:
     yield BaggingClassifier(GradientBoostingClassifier(n_estimators=2), n_estimators=2).fit(x, y), "no sum over leaves"
     yield AdaBoostClassifier(RandomForestClassifier(3), n_estimators=2).fit(x, y), "AdaBoost over RandomForest"
     hard = VotingClassifier([("a", RandomForestClassifier(3)), ("b", DecisionTreeClassifier())], voting="hard")
-    yield hard.fit(x, y), "use voting='soft'"
+    yield hard.fit(x, y), "voting='soft'"
     yield (
         GradientBoostingClassifier(n_estimators=2, init=DecisionTreeClassifier()).fit(x, y),
         "starts from DecisionTree",

@@ -252,7 +252,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[ModelError], str]] = {
         UnsupportedModel,
         "Of cannot be traced by torch.fx",
     ),
-    "two inputs": (TwoInputs, UnsupportedModel, "takes a second input 'y'"),
+    "two inputs": (
+        TwoInputs,
+        UnsupportedModel,
+        r"takes the inputs 'x', 'y', of which .* is no feature .*; say .* import_model\(model, schema, inputs=",
+    ),
     "two outputs": (lambda: Of(lambda m, x: (x, x)), UnsupportedModel, "must return one tensor"),
     "half": (half, UnsupportedModel, "computes in float16"),
     "mixture": (mixture, ModelError, "mixes float32 and float64"),
@@ -288,7 +292,7 @@ def test_other_refusals(schema: Schema) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         script = torch.jit.trace(probability, torch.zeros(1, COLUMNS))
-    with pytest.raises(UnsupportedModel, match="A TorchScript module cannot be traced"):
+    with pytest.raises(UnsupportedModel, match="A TorchScript module has lost its Python code"):
         import_model(script, schema)
 
 

@@ -9,7 +9,7 @@ value that a deeper layer needs is passed on by units of its own that are always
 The lift is a power of two, above the least value by interval arithmetic. Pass-through units that no other unit reads
 are removed at the end.
 
-All units of one depth have the same activation: no value passes a layer of smooth units.
+A value that passes a layer of smooth units does so in ReLUs beside them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.errors import ModelError
 from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Network
 from ifonly.model.operations import BuiltOperation, Floats, Fold, LeakyReLU, Lifted, Majorant, Smooth, underflow_counts
 from ifonly.model.rounding import LEAST
 from ifonly.model.smooth import RELU, Activation, SmoothNetwork
+from ifonly.model.smooth.activations import SideBySide
 
 CLEAR = 2.0**-20
 """How far above 0 a pass-through unit is kept, relative to the size of the value that it passes on."""
@@ -307,21 +308,17 @@ def network_of(output: Expression) -> Network | SmoothNetwork:
     network = Network.of([*layers, _rows(output, depths[-1], kept, everything)])
     if _is_bounded(depths):
         network = replace(network, within=(depths[0][0].lower, depths[0][0].upper))
-    activations = [_activation([block for block in here if kept[block].any()]) for here in depths[1:]]
+    counted = [[(block, int(kept[block].sum())) for block in here if kept[block].any()] for here in depths[1:]]
+    activations = [_activation(layer) for layer in counted]
     return network if all(a == RELU for a in activations) else SmoothNetwork(network, activations)
 
 
-def _activation(layer: list[UnitBlock]) -> Activation:
-    """The activation that all units of a layer share."""
-    found = list(dict.fromkeys(block.activation for block in layer))
-    if len(found) > 1:
-        smooth = next(a.name for a in found if a != RELU)
-        raise UnsupportedModel(
-            f"In this model a value passes by a layer of {smooth} (a skip connection, a sum or a join of branches), or "
-            f"the layer has other activations beside it: smooth activations are supported in chains of layers only.",
-            operation=smooth,
-        )
-    return found[0]
+def _activation(layer: list[tuple[UnitBlock, int]]) -> Activation | SideBySide:
+    """The activation of a layer, or of each of its blocks with so many units."""
+    found = list(dict.fromkeys(block.activation for block, _ in layer))
+    if len(found) == 1:
+        return found[0]
+    return SideBySide(tuple((block.activation, count) for block, count in layer))
 
 
 def _is_bounded(depths: list[list[UnitBlock]]) -> bool:

@@ -20,6 +20,7 @@ from ifonly.model.operations import (
     LeakyReLU,
     Maximum,
     OperationGraph,
+    PiecewiseLinear,
     Shift,
     Smooth,
     Step,
@@ -82,6 +83,10 @@ def _to_sources(step: Step, back: Box, slopes: Box | None, errors: Sequence[Floa
         case Smooth() if slopes is not None:
             middle, reach = _sloped(centre, radius, slopes)
             return [(source, (middle, reach + 1e-15 * (np.abs(middle) + reach)))]
+        case PiecewiseLinear() if slopes is not None:
+            middle, reach = (part.sum(axis=2, keepdims=True) for part in _sloped(centre, radius, slopes))
+            rounded = 1e-12 * np.abs(centre * slopes[1][:, None, :]).sum(axis=2, keepdims=True)
+            return [(source, (middle, reach * (1.0 + 1e-12) + rounded))]
         case LeakyReLU() | Clip() if slopes is not None:
             return [(source, _sloped(centre, radius, slopes))]
         case _:

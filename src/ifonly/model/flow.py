@@ -12,8 +12,8 @@ and linear layers in a row are multiplied together. Piecewise-linear operations 
     max(x, y)                                y + relu(x - y)
 
 where an x or y without a relu passes the layer in units that are always on (see `blocks`), or, where its bounds are
-too far for that, as relu(x) - relu(-x). A smooth activation becomes units of its own kind, in layers that no other
-value passes. Flows are immutable, and any two may be added, joined or compared: the one that is less deep is passed on
+too far for that, as relu(x) - relu(-x). A smooth activation becomes units of its own kind, beside which other values
+pass in ReLUs. Flows are immutable, and any two may be added, joined or compared: the one that is less deep is passed on
 to the depth of the other.
 """
 
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +38,7 @@ from ifonly.model.operations import (
     Majorant,
     Maximum,
     Operation,
+    PiecewiseLinear,
     RoundedInput,
     Shift,
     Smooth,
@@ -234,6 +236,25 @@ class Flow:
             flow, columns = pairs, numbered
         return flow.select(columns[:, 0].tolist(), name=name)
 
+    def piecewise_linear(self, knots: Floats, values: Floats, *, name: str, error: ArrayLike = 0.0) -> Flow:
+        """Functions of the one value, from the first knot to the last, linear between knots: `values` is what each is
+        at each knot, shape (knots, functions). `error` bounds what the model's own arithmetic does to each."""
+        table = checked(values, name)
+        if len(knots) < 2:
+            return self.linear(np.zeros((table.shape[1], self.width)), table[0], name=name)
+        bends = _bends(checked(knots, name), table)
+        self._check_size(len(knots), name)
+        check_size(bends.shape, name)
+        self._check_depth()
+        units = self.expression.mapped(np.ones((len(knots) - 1, 1)), -knots[:-1])
+        off = np.array(np.broadcast_to(error, (table.shape[1],)), dtype=np.float64)
+        operation = PiecewiseLinear(knots, table, bends, off)
+        built = BuiltOperation(operation, (self.built,), units.fold(), units.unit_operations())
+        low, high = (np.maximum(end, 0.0) for end in units.interval())
+        block = UnitBlock(built, units, low, high, self.depth + 1)
+        value = Expression.of(block).mapped(bends, table[0])
+        return Flow(built, Expression(value.parts, value.bias, value.size_bias, 2, value.underflows))
+
     def _units(
         self, operation: Operation, groups: Sequence[tuple[Expression, Floats]], shift: Floats | None = None,
         also: Flow | None = None,
@@ -306,6 +327,21 @@ def _pass_through(expression: Expression) -> tuple[list[tuple[Expression, Floats
     if lift.max() <= MAX_LIFT:
         return [(expression.shifted(lift), ones)], -lift
     return [(expression, ones), (expression.negated(), -ones)], np.zeros(expression.width)
+
+
+def _bends(knots: Floats, values: Floats) -> Floats:
+    """(function, knot): how much the slope changes at each knot but the last, each rounded once."""
+    if (np.diff(knots) <= 0.0).any():
+        raise ModelError("The knots of a piecewise-linear function must grow.")
+    at = [Fraction(knot) for knot in knots.tolist()]
+    result = np.empty((values.shape[1], len(at) - 1))
+    for i, column in enumerate(values.T.tolist()):
+        exact = [Fraction(value) for value in column]
+        before = Fraction(0)
+        for k in range(len(at) - 1):
+            slope = (exact[k + 1] - exact[k]) / (at[k + 1] - at[k])
+            result[i, k], before = float(slope - before), slope
+    return result
 
 
 def _bound(end: ArrayLike, name: str) -> Floats:

@@ -12,11 +12,13 @@ model; its one use is to bound the rounding error of the model's own arithmetic 
     Clip              x, but at least `lower` and at most `upper`
     Maximum           the larger of x and y
     Smooth            a curve of x: tanh and the like
+    PiecewiseLinear   several piecewise-linear functions of one x: looked up, or interpolated between knots
     Lifted            no operation of the model: units that the network passes on
 
 The network has *units*, relu(affine map of other units), where the model has a LeakyReLU, a Clip or a Maximum; where it
-has a Smooth, they are that curve of the affine map. These affine maps were multiplied in float64 by the importer; the
-`Fold` of the step has them, with the sizes that the rounding of these products follows.
+has a Smooth, they are that curve of the affine map; where it has a PiecewiseLinear, relu(x - knot). These affine maps
+were multiplied in float64 by the importer; the `Fold` of the step has them, with the sizes that the rounding of these
+products follows.
 """
 
 from __future__ import annotations
@@ -180,6 +182,55 @@ class Smooth:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class PiecewiseLinear:
+    """Functions of one x from the first knot to the last, linear between knots, where they have these values.
+
+    `error` bounds what the model's own arithmetic does to each. A unit relu(x - knot) per knot but the last.
+    """
+
+    knots: Floats
+    values: Floats
+    """(knot, function)"""
+    bends: Floats
+    """(function, unit): how much the slope changes at each knot, as the network has it."""
+    error: Floats
+
+    def pieces(self, lower: Floats, upper: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The first and the last piece that intervals touch."""
+        last = len(self.knots) - 2
+        first = np.clip(np.searchsorted(self.knots, lower, side="left") - 1, 0, last)
+        return first, np.clip(np.searchsorted(self.knots, upper, side="right") - 1, 0, last)
+
+    def slopes(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+        """The least and the largest slope of each function over intervals, outward."""
+        steps = np.diff(self.values, axis=0) / np.diff(self.knots)[:, None]
+        least, most = _extremes(steps, *self.pieces(lower, upper))
+        slack = 1e-12 * np.maximum(np.abs(least), np.abs(most))
+        return least - slack, most + slack
+
+    def range(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+        """The least and the largest value of each function over intervals, outward."""
+        ends = [np.column_stack([np.interp(x, self.knots, f) for f in self.values.T]) for x in (lower, upper)]
+        first, last = self.pieces(lower, upper)
+        inner = _extremes(self.values, np.minimum(first + 1, last), last)
+        inside = (last > first)[:, None]
+        least, most = np.minimum(*ends), np.maximum(*ends)
+        least = np.where(inside, np.minimum(least, inner[0]), least)
+        most = np.where(inside, np.maximum(most, inner[1]), most)
+        slack = 1e-12 * np.abs(self.values).max(axis=0)
+        return least - slack, most + slack
+
+
+def _extremes(table: Floats, first: NDArray[np.intp], last: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """The least and the largest of the rows from `first` to `last`, column by column."""
+    least, most = np.minimum(table[first], table[last]), np.maximum(table[first], table[last])
+    for i in np.flatnonzero(last - first > 1).tolist():
+        part = table[first[i] : last[i] + 1]
+        least[i], most[i] = part.min(axis=0), part.max(axis=0)
+    return least, most
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Lifted:
     """Units of the source, each with a constant added."""
 
@@ -187,7 +238,17 @@ class Lifted:
 
 
 Operation: TypeAlias = (
-    RoundedInput | AffineOperation | Shift | Gather | Total | LeakyReLU | Clip | Maximum | Smooth | Lifted
+    RoundedInput
+    | AffineOperation
+    | Shift
+    | Gather
+    | Total
+    | LeakyReLU
+    | Clip
+    | Maximum
+    | Smooth
+    | PiecewiseLinear
+    | Lifted
 )
 
 

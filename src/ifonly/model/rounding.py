@@ -9,7 +9,7 @@ e_j the error bound of the values that an operation takes, its local error is
     d = gamma_1 (m_1 + e_1 + m_2 + e_2)                                      Total
     d = gamma_3 |below| (m + e)                                              LeakyReLU, where below is not 0, 1 or -1
     d = |bound - the bound in this precision|                                Clip
-    d = the error of the library's own function                              Smooth
+    d = the error of the library's own function                              Smooth, PiecewiseLinear
 
 and 0 where values are only selected (Gather, Maximum). The errors of its sources are multiplied by its slopes: |W| e,
 their sum, at most the larger. e_0 is the error of rounding the row to the model's precision: 0 where every value of a
@@ -52,6 +52,7 @@ from ifonly.model.operations import (
     Lifted,
     Maximum,
     OperationGraph,
+    PiecewiseLinear,
     RoundedInput,
     Shift,
     Smooth,
@@ -171,7 +172,7 @@ class _Forward:
                 low, high = (end + lift for end in self.units[step.sources[0]])
                 units = low - 1e-15 * np.abs(low), high + 1e-15 * np.abs(high)
                 value, local_error = (low, high, np.zeros_like(low)), None  # no step takes it
-            case LeakyReLU() | Clip() | Maximum() | Smooth():
+            case LeakyReLU() | Clip() | Maximum() | Smooth() | PiecewiseLinear():
                 value, local_error, units, slopes = self._nonlinear(step, sources)
         self.values.append(value)
         self.units.append(units)
@@ -231,6 +232,8 @@ class _Forward:
         if isinstance(operation, Smooth):
             value, local_error, slopes = self._smooth(operation, step, *sources[0])
             return value, local_error, value[:2], slopes
+        if isinstance(operation, PiecewiseLinear):
+            return self._piecewise_linear(operation, step, *sources[0])
         if step.fold is None:
             value, slopes = _relu(*sources[0])
             return value, None, value[:2], slopes
@@ -267,6 +270,19 @@ class _Forward:
         steepest = np.maximum(np.abs(slopes[0]), np.abs(slopes[1]))
         local_error = steepest * folded + smooth.curve.library_error(self.unit, *taken) + self.least
         return (*smooth.curve.values(low, high), steepest * error + local_error), local_error, slopes
+
+    def _piecewise_linear(
+        self, bent: PiecewiseLinear, step: Step, low: Floats, high: Floats, error: Floats
+    ) -> tuple[Value, Floats, Box, Box]:
+        """Every unit takes the x that the network has, which the model's own may miss by `folded`."""
+        assert step.fold is not None
+        least, most, folded = self.folded(step.fold, step.units)
+        around = error + folded.max(axis=1, keepdims=True)
+        slopes = bent.slopes((low - around)[:, 0], (high + around)[:, 0])
+        steepest = np.maximum(np.abs(slopes[0]), np.abs(slopes[1]))
+        local_error = rows_times(folded, np.abs(bent.bends)) + bent.error + self.least
+        value = (*bent.range(low[:, 0], high[:, 0]), steepest * error + local_error)
+        return value, local_error, (np.maximum(least, 0.0), np.maximum(most, 0.0)), slopes
 
     def _leaky_relu(
         self, leaky: LeakyReLU, low: Floats, high: Floats, error: Floats, folded: Floats

@@ -17,6 +17,7 @@ from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.files import read_network
 from ifonly.model.importers.detect import SURROGATE, library_of
+from ifonly.model.importers.named_inputs import InputNames, checked_inputs
 from ifonly.model.importers.pickles import ENDINGS, load_pickle
 from ifonly.model.importers.scorecard import import_scorecard
 from ifonly.model.model import Model, class_list, network_model
@@ -39,6 +40,8 @@ IMPORTERS = {
     "catboost": ("trees", "import_trees"),
 }
 """By the package that a model's class is from: the module and the function that import it, loaded when one is met."""
+OPTIONS = {"torch": ("inputs",), "onnx": ("output", "inputs"), "sklearn": ("output",)}
+"""Options of `import_model` that only models of some frameworks take."""
 
 
 def import_model(
@@ -47,7 +50,8 @@ def import_model(
     *,
     classes: tuple[Any, ...] = (),
     regression: bool = False,
-    output: str | None = None,
+    output: str | int | None = None,
+    inputs: InputNames | None = None,
 ) -> Model:
     """The model as an ifonly Model, checked against the original on rows of the schema.
 
@@ -55,19 +59,20 @@ def import_model(
     module, a Keras or ONNX model, a Network, a Scorecard, or a path (see `load_model`). `classes` names the classes
     where the model does not, or renames them. One output means two classes and several outputs one class each, unless
     `regression` says that outputs are predictions. `output` names the output of an ONNX model that holds its scores or
-    probabilities, where several may.
+    probabilities, where several may, or is the number of an output of a MultiOutputClassifier. `inputs` says which
+    features each of several inputs of a torch or ONNX model holds: {"num": ["Age", "Income"], "cat": ["Job"]}.
     """
     classes = class_list(classes)
     _check_output(output)
     if isinstance(model, str | Path):
-        return load_model(model, schema, classes=classes, regression=regression, output=output)
+        return load_model(model, schema, classes=classes, regression=regression, output=output, inputs=inputs)
     if isinstance(model, Network):
         return check_agreement(network_model(model, schema, classes=classes, regression=regression))
     if isinstance(model, Scorecard):
         return import_scorecard(model, schema, classes=classes, regression=regression)
     if isinstance(model, type):
         raise ModelError(f"{model.__name__} is a class; pass a fitted object of it.")
-    return _warned(_imported(model, schema, classes, regression, output))
+    return _warned(_imported(model, schema, classes, regression, {"output": output, "inputs": checked_inputs(inputs)}))
 
 
 def _warned(model: Model) -> Model:
@@ -77,7 +82,7 @@ def _warned(model: Model) -> Model:
     return model
 
 
-def _imported(model: Any, schema: Schema, classes: tuple[Any, ...], regression: bool, output: str | None) -> Model:
+def _imported(model: Any, schema: Schema, classes: tuple[Any, ...], regression: bool, more: dict[str, Any]) -> Model:
     """The model of some framework, by its importer."""
     framework = _framework(model)
     if framework is None:
@@ -89,9 +94,11 @@ def _imported(model: Any, schema: Schema, classes: tuple[Any, ...], regression: 
             operation="keras",
         )
     module, function = IMPORTERS[framework]
-    more = {"output": output} if framework == "onnx" else {}
+    taken = {name: value for name, value in more.items() if name in OPTIONS.get(framework, ())}
+    for name in (name for name, value in more.items() if value not in (None, {}) and name not in taken):
+        raise ModelError(f"'{name}' is not for a model of {framework}; leave it out.")
     made: Model = getattr(import_module(f"ifonly.model.importers.{module}"), function)(
-        model, schema, classes=classes, regression=regression, **more
+        model, schema, classes=classes, regression=regression, **taken
     )
     return made
 
@@ -114,7 +121,8 @@ def load_model(
     *,
     classes: tuple[Any, ...] = (),
     regression: bool = False,
-    output: str | None = None,
+    output: str | int | None = None,
+    inputs: InputNames | None = None,
 ) -> Model:
     """A model file as an ifonly Model. Nothing in such a file is ever run.
 
@@ -125,7 +133,8 @@ def load_model(
     _check_output(output)
     ending = path.suffix.lower()
     if ending == ".onnx":
-        return _warned(_onnx_reader()(path, schema, classes=classes, regression=regression, output=output))
+        more = {"output": output, "inputs": checked_inputs(inputs)}
+        return _warned(_onnx_reader()(path, schema, classes=classes, regression=regression, **more))
     _refuse_programs(path, ending)
     if is_scorecard_file(path):
         return import_scorecard(Scorecard.load(path), schema, classes=classes, regression=regression)
@@ -176,8 +185,11 @@ def _refuse_programs(path: Path, ending: str) -> None:
 
 
 def _check_output(output: Any) -> None:
-    if output is not None and not isinstance(output, str):
-        raise ModelError(f"'output' is the name of an output of an ONNX model; got {shown(output)}.")
+    if output is not None and (isinstance(output, bool) or not isinstance(output, str | int)):
+        raise ModelError(
+            f"'output' is the name of an output of an ONNX model, or the number of an output of a "
+            f"MultiOutputClassifier; got {shown(output)}."
+        )
 
 
 def _framework(model: Any) -> str | None:

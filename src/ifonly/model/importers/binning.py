@@ -18,15 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
+from ifonly.model.importers.columns import MOST_NUMBERS, Absent, Binned, Column, Columns, Line, Options
 from ifonly.model.importers.detect import of_library
 from ifonly.model.importers.tables import made_of
 from ifonly.schema import Integer
 from ifonly.schema.features import Feature
 
 Floats = NDArray[np.float64]
-MOST_NUMBERS = 4096
-"""Integer features with at most so many values get a cell per value."""
 
 
 def below(edges: Any) -> Floats:

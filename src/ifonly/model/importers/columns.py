@@ -1,22 +1,24 @@
 """Column expressions: each column before, between and after transformers as a function of the schema's row.
 
-A column is a function of the schema's row, of one of three kinds:
+A column is a function of the schema's row, of one of five kinds:
 
     Line     an affine function of the schema's encoded columns:  w . x + c
     Options  any function of one feature with options, as the list of its values, one per option
     Binned   any function of one number that is constant between cuts
+    Bent     a continuous function of one number that is linear between knots
+    Curved   any other function of one number: only its values can be found, by the transformers themselves
 
-Scaling keeps the kind. An encoder turns Options into Options. At the end, for a network, every column must be a line:
-a function of options is linear in one-hot columns (w = values) and in thermometer columns (w = differences), and in the
-option's number only if its values happen to be equally spaced.
+Scaling keeps the kind. An encoder turns Options into Options. At the end, for a network, every column must be a line or
+bent (`column_flow`): a function of options is linear in one-hot columns (w = values) and in thermometer columns (w =
+differences), and in the option's number linear if its values are equally spaced, else bent.
 
 Each number has a `size`, a bound on the sum of |terms| that it was computed from, for the rounding error bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,10 +29,14 @@ from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.importers.known_options import describe_unknown, unknown_places
 from ifonly.model.operations import Majorant, underflow_counts
 from ifonly.printing import some_of
-from ifonly.schema import Choice, Missing, Numeric, Schema
+from ifonly.schema import Choice, Integer, Missing, Numeric, Schema
 from ifonly.schema.values import is_missing
 
 Floats = NDArray[np.float64]
+MOST_NUMBERS = 4096
+"""Integer features with at most so many values are tabulated, value by value."""
+MOST_KNOTS = 512
+"""The same where a network follows: a ReLU unit per value."""
 SPACING = 1e-13
 """Relative: how far values may be from equally spaced and still be a line in the option's number."""
 
@@ -74,6 +80,35 @@ class Binned:
     """It grows from cell to cell, or falls."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Bent:
+    """A function of a number (or of an option's number) that is linear between knots, where it has these values.
+
+    `error` bounds what its own arithmetic may do to a value.
+    """
+
+    feature: int
+    knots: Floats
+    values: Floats
+    error: float = 0.0
+
+    @property
+    def ordered(self) -> bool:
+        steps = np.diff(self.values)
+        return bool((steps >= 0.0).all() or (steps <= 0.0).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curved:
+    """Some function of a number, by the transformer's own arithmetic. `ordered`: it grows with the number, or falls."""
+
+    feature: int
+    name: str
+    """For messages."""
+    function: Callable[[Floats], Floats]
+    ordered: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Absent:
     """A column that the model was fitted with and the schema does not have: an error only if the model reads it."""
@@ -81,7 +116,7 @@ class Absent:
     name: str
 
 
-Column: TypeAlias = Line | Options | Binned | Absent
+Column: TypeAlias = Line | Options | Binned | Bent | Curved | Absent
 
 
 _CODED = 8.0
@@ -173,6 +208,13 @@ class Columns:
         size = abs(shift) if size is None else size
         if isinstance(column, Binned):
             return column
+        if isinstance(column, Curved):
+            inner = column.function
+            return replace(column, function=lambda x: factor * inner(x) + shift)
+        if isinstance(column, Bent):
+            size = abs(factor) * float(np.abs(column.values).max()) + size
+            error = abs(factor) * column.error + 8.0 * 2.0**-53 * size
+            return Bent(column.feature, column.knots, factor * column.values + shift, error)
         if isinstance(column, Options):
             numbers = self.numbers(column, where)
             largest = max(column.size, float(np.nan_to_num(np.abs(numbers)).max()))
@@ -198,6 +240,11 @@ class Columns:
         """The column held inside [lower, upper], if that is still linear."""
         if isinstance(column, Binned):
             return column
+        if isinstance(column, Bent):
+            column = self.curved(column, where)
+        if isinstance(column, Curved):
+            inner = column.function
+            return replace(column, function=lambda x: np.clip(inner(x), lower, upper))
         if isinstance(column, Options):
             return Options(
                 column.feature,
@@ -267,7 +314,7 @@ class Columns:
         """The column as an affine function of the schema's encoded columns."""
         if isinstance(column, Line):
             return column
-        if isinstance(column, Absent | Binned):
+        if isinstance(column, Absent | Binned | Bent | Curved):
             raise self._no_line(column, where)
         numbers, feature = self.numbers(column, where), self.schema.features[column.feature]
         assert isinstance(feature, Choice)
@@ -286,9 +333,10 @@ class Columns:
                 slope = (numbers[-1] - numbers[0]) / max(len(numbers) - 1, 1)
                 deviation = np.abs(shift + slope * np.arange(len(numbers)) - numbers)
                 if deviation.max() > SPACING * max(np.abs(numbers).max(), column.size):
+                    described = self.describe(column)
                     raise ModelError(
-                        f"{self.describe(column)} is encoded as its option's number, but '{where}' needs a function of "
-                        f"it that is not linear in that number; declare it with encoding='onehot'."
+                        f"{described[0].upper()}{described[1:]} is encoded as its option's number, but '{where}' needs "
+                        f"a function of it that is not linear in that number; declare it with encoding='onehot'."
                     )
                 weight[columns] = slope
         size = max(column.size, float(np.abs(numbers).max())) + float(np.abs(weight).sum())
@@ -308,17 +356,62 @@ class Columns:
             f"put an imputer or an encoder before it, or remove that option from the schema."
         )
 
-    def _no_line(self, column: Absent | Binned, where: str) -> IfonlyError:
+    def grid(self, feature: int, most: int = MOST_NUMBERS) -> Floats | None:
+        """All numbers of a feature, where they are few."""
+        described = self.schema.features[feature]
+        if not isinstance(described, Integer) or described.steps >= most:
+            return None
+        return described.lower + described.step * np.arange(described.steps + 1.0)
+
+    def curved(self, column: Bent, where: str) -> Curved:
+        """The same by its values alone."""
+        return Curved(
+            column.feature, where, lambda x: np.asarray(np.interp(x, column.knots, column.values)), column.ordered
+        )
+
+    def bent(self, column: Column, where: str) -> Bent | None:
+        """The column as a function that is linear between knots; None where it is a line, or neither."""
+        if isinstance(column, Curved):
+            knots = self.grid(column.feature, MOST_KNOTS)
+            if knots is None:
+                return None
+            values = np.asarray(column.function(knots), dtype=np.float64)
+            return Bent(column.feature, knots, values, 2.0**-48 * float(np.abs(values).max()))
+        if not isinstance(column, Options):
+            return column if isinstance(column, Bent) else None
+        feature = self.schema.features[column.feature]
+        if not isinstance(feature, Choice) or feature.encoding != "code" or len(feature.options) < 3:
+            return None
+        numbers = self.numbers(column, where)
+        steps = np.diff(numbers)
+        if np.isnan(numbers).any() or np.ptp(steps) <= SPACING * max(np.abs(numbers).max(), column.size):
+            return None  # refused as it is, or a line
+        error = 2.0**-53 * column.terms * max(column.size, float(np.abs(numbers).max()))
+        return Bent(column.feature, np.arange(float(len(numbers))), numbers, error)
+
+    def _no_line(self, column: Absent | Binned | Bent | Curved, where: str) -> IfonlyError:
         if isinstance(column, Absent):
             return ModelError(
                 f"'{where}' reads the column '{column.name}', which is not a feature of the schema; "
                 f"the features are {some_of(self.schema.names)}."
             )
         described = self.describe(column)
+        if isinstance(column, Bent | Curved):
+            return self._curved(column, where)
         return UnsupportedModel(
             f"{described[0].upper()}{described[1:]} reaches '{where}' in bins, and jumps between them; after binning, "
             f"linear models and trees are supported.",
             operation="bins before " + where,
+        )
+
+    def _curved(self, column: Bent | Curved, where: str) -> IfonlyError:
+        described = self.describe(column)
+        how = f" by {column.name}" if isinstance(column, Curved) else ""
+        return UnsupportedModel(
+            f"{described[0].upper()}{described[1:]} reaches '{where}' curved{how}, which has no exact form there for "
+            f"any number; declare it as Integer with a step, so that it has at most {MOST_KNOTS:,} values (or "
+            f"{MOST_NUMBERS:,}, if all that a linear model reads are such), or let trees follow.",
+            operation="curve before " + where,
         )
 
     def matrix(self, columns: Sequence[Column], where: str) -> tuple[Floats, Floats, Majorant]:
@@ -366,7 +459,7 @@ class Columns:
         match column:
             case Absent(name=name):
                 return f"column '{name}'"
-            case Options(feature=feature) | Binned(feature=feature):
+            case Options(feature=feature) | Binned(feature=feature) | Bent(feature=feature) | Curved(feature=feature):
                 return f"feature '{self.schema.names[feature]}'"
             case Line(weight=weight):
                 used = [

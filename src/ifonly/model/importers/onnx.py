@@ -55,6 +55,7 @@ def load_onnx(
     classes: tuple[Any, ...] = (),
     regression: bool = False,
     output: str | None = None,
+    inputs: dict[str, Any] | None = None,
 ) -> Model:
     """An .onnx file as a Model."""
     path = Path(path)
@@ -70,7 +71,7 @@ def load_onnx(
     except Exception as error:
         raise FileError(f"'{path}' is not an ONNX file, or is damaged ({error}).") from None
     _load_external(proto, path.resolve().parent)
-    return import_onnx(proto, schema, classes=classes, regression=regression, output=output)
+    return import_onnx(proto, schema, classes=classes, regression=regression, output=output, inputs=inputs)
 
 
 def import_onnx(
@@ -80,12 +81,19 @@ def import_onnx(
     classes: tuple[Any, ...] = (),
     regression: bool = False,
     output: str | None = None,
+    inputs: dict[str, Any] | None = None,
 ) -> Model:
-    """An ONNX model as a Model. `output` names the output that holds the scores, where several may."""
+    """An ONNX model as a Model. `output` names the output that holds the scores, where several may; `inputs` says which
+    features each input holds."""
     if not isinstance(proto, onnx.ModelProto):
         raise ModelError(f"An ONNX model must be an onnx.ModelProto; got {type(proto).__name__}.")
     with _reading():
-        return _imported(proto, schema, classes, regression, output)
+        if isinstance(output, int):
+            raise ModelError(f"'output' is the name of an output of an ONNX model; got {output}.")
+        _check(proto)
+        ending = ending_of(proto.graph, output)
+        taken = inputs_of(proto.graph, schema, inputs or {})
+        return _imported(_Ending(proto, ending, taken, classes, regression))
 
 
 @contextmanager
@@ -106,18 +114,16 @@ def _reading() -> Iterator[None]:
         ) from error
 
 
-def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: bool, output: str | None) -> Model:
-    _check(proto)
+def _imported(given: _Ending) -> Model:
+    proto, ending, inputs = given.proto, given.ending, given.inputs
     trees = read_onnx_trees(proto)
-    ending = ending_of(proto.graph, output)
-    inputs = inputs_of(proto.graph, schema)
     if trees is not None:
-        return _imported_trees(_Ending(proto, ending, inputs, classes, regression), trees)
+        return _imported_trees(given, trees)
     tensors = [ending.tensor, *([ending.decided_by] if ending.labels else [])]
     short = shortened(proto, tensors, FLOAT_OF[first_float(proto.graph)])
     reader = OnnxReader(any_number_of_rows(short, inputs.batch).graph, inputs)
     value, *deciding = reader.read()
-    given = _Ending(proto, ending, inputs, classes, regression or (ending.regression and not classes))
+    given = replace(given, regression=given.regression or (ending.regression and not given.classes))
     final, flow = given.checked(value, deciding)
     network = flow.to_network()
     model = given.imported(network, final, second=final is not None and final.second, precision=reader.precision)

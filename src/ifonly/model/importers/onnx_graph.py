@@ -30,7 +30,7 @@ from ifonly.model.importers.onnx_operations import (
     silu_of,
 )
 from ifonly.model.importers.onnx_shapes import SHAPE_HANDLERS
-from ifonly.model.importers.onnx_tables import ENCODERS, TABLES, OnnxTable, takes_tables
+from ifonly.model.importers.onnx_tables import ENCODERS, TABLES, OnnxTable, embedded, looks_up, takes_tables
 from ifonly.model.importers.shaped import Shaped
 from ifonly.model.kind import Precision
 from ifonly.model.rounding import column_box
@@ -90,13 +90,15 @@ class OnnxReader:
         """The inputs: one flow where they are the encoded columns and no operation encodes categories; else tables."""
         numbers = all(one.kind.startswith("float") for one in self.inputs.entries)
         self.kinds |= {one.kind for one in self.inputs.entries if one.kind.startswith("float")}
-        encoders = any(node.op_type in ENCODERS and node.domain for node in self.graph.node)
+        stored = {tensor.name for tensor in self.graph.initializer}
+        stored |= {name for node in self.graph.node if node.op_type == "Constant" for name in node.output}
+        encoders = any((node.op_type in ENCODERS and node.domain) or looks_up(node, stored) for node in self.graph.node)
         if self.inputs.plain and numbers and not encoders:
             self.values[self.inputs.entries[0].name] = self.encoded
             return
         arithmetic = Columns(self.inputs.schema, warnings=self.warnings)
         for one, columns in zip(self.inputs.entries, self.inputs.columns(arithmetic).values(), strict=True):
-            self.values[one.name] = OnnxTable(tuple(columns), arithmetic, one.kind.startswith("float"))
+            self.values[one.name] = OnnxTable(tuple(columns), arithmetic, one.kind.startswith("float"), one.flat)
 
     def _constant(self, tensor: Any) -> NDArray[Any]:
         array = numpy_helper.to_array(tensor)
@@ -121,6 +123,9 @@ class OnnxReader:
             if given and given not in self.values:
                 raise call.refuse(f"reads '{given}', which is not supported")
         inputs = [self.values[given] if given else None for given in node.input]
+        if operation == "Gather" and isinstance(inputs[0], np.ndarray) and isinstance(inputs[1], OnnxTable):
+            self.values[node.output[0]] = embedded(call, inputs[0], inputs[1], self.encoded)
+            return
         if not takes_tables(operation, inputs):
             inputs = [value.flow(call, self.encoded) if isinstance(value, OnnxTable) else value for value in inputs]
         silu = silu_of(operation, inputs)

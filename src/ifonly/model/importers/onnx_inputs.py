@@ -3,6 +3,7 @@
     one input of as many columns as the schema encodes to    the encoded columns, in order
     one input of as many columns as there are features       the features in the user's own values, in order
     several inputs of one column each                        by name: a feature's own values, or an encoded column
+    inputs that the user says the features of                these, as numbers (`named_inputs`)
 
 Integers and booleans are passed as such where the schema has no other values there; texts are options. A graph with a
 fixed batch size is run in batches of that size, the last one padded.
@@ -11,7 +12,7 @@ fixed batch size is run in batches of that size, the last one padded.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.importers.columns import Column, Columns
+from ifonly.model.importers.named_inputs import NamedInput, proposal
 from ifonly.model.model import describe_columns
 from ifonly.printing import shown, some_of
 from ifonly.schema import Choice, Integer, Numeric, Schema
@@ -51,9 +53,13 @@ class Input:
     features: tuple[int, ...] = ()
     flat: bool = False
     """It has one dimension: a number per row."""
+    named: NamedInput | None = None
+    """What the user said that it holds."""
 
     def values(self, schema: Schema, points: NDArray[np.float64], encoded: NDArray[np.float64]) -> NDArray[Any]:
-        if not self.features:
+        if self.named is not None:
+            table = self.named.values(schema, points, encoded).astype(self.kind)
+        elif not self.features:
             table = encoded[:, self.columns].astype(self.kind)
         else:
             own = [_own_values(schema, g, points[:, g], self.kind) for g in self.features]
@@ -81,7 +87,8 @@ class OnnxInputs:
     @property
     def plain(self) -> bool:
         """Is it one table of the encoded columns?"""
-        return len(self.entries) == 1 and not self.entries[0].features and not self.entries[0].flat
+        first = self.entries[0]
+        return len(self.entries) == 1 and not first.features and not first.flat and first.named is None
 
     def feeds(self, points: NDArray[np.float64]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
         """The feeds of the graph, batch by batch, each with its number of real rows."""
@@ -101,20 +108,29 @@ class OnnxInputs:
     def columns(self, arithmetic: Columns) -> dict[str, list[Column]]:
         """The inputs as functions of the schema's row."""
         return {
-            one.name: [arithmetic.raw(g) for g in one.features] or [arithmetic.encoded(j) for j in one.columns]
+            one.name: list(one.named.table(arithmetic))
+            if one.named is not None
+            else [arithmetic.raw(g) for g in one.features] or [arithmetic.encoded(j) for j in one.columns]
             for one in self.entries
         }
 
 
-def inputs_of(graph: Any, schema: Schema) -> OnnxInputs:
-    """The inputs of a graph, held against the schema."""
+def inputs_of(graph: Any, schema: Schema, named: dict[str, Any]) -> OnnxInputs:
+    """The inputs of a graph, held against the schema; `named`: what the user said that they hold."""
     stored = {tensor.name for tensor in graph.initializer}
     given = [one for one in graph.input if one.name not in stored]
     if not given:
         raise ModelError("The ONNX model has no input.")
     if any(one.type.WhichOneof("value") != "tensor_type" for one in given):
         raise UnsupportedModel("The ONNX model has an input that is no tensor.", operation="input")
-    inputs = [_table(given[0], schema)] if len(given) == 1 else [_named(one, schema) for one in given]
+    wrong = [name for name in named if name not in [one.name for one in given]]
+    if wrong:
+        known = ", ".join(repr(one.name) for one in given[:6])
+        raise ModelError(f"The ONNX model has no input '{wrong[0]}'; its inputs are {known}.")
+    if len(given) == 1 and not named:
+        inputs = [_table(given[0], schema)]
+    else:
+        inputs = [_said(one, named[one.name], schema) if one.name in named else _named(one, schema) for one in given]
     sizes = [one.type.tensor_type.shape.dim[0].dim_value for one in given if one.type.tensor_type.shape.dim]
     batch = max(sizes, default=0)
     if not 0 <= batch <= MOST_ROWS:
@@ -139,6 +155,24 @@ def _table(given: Any, schema: Schema) -> Input:
     raise ModelError(f"The ONNX model takes {width} columns, but {describe_columns(schema)}.")
 
 
+def _said(given: Any, held: str | tuple[str, ...], schema: Schema) -> Input:
+    """One of several inputs, by what the user said that it holds."""
+    kind, dims = _kind(given), given.type.tensor_type.shape.dim
+    named = NamedInput.of(given.name, held, schema)
+    width = int(dims[1].dim_value) if len(dims) > 1 else 1
+    if kind == TEXT or len(dims) > 2 or (len(dims) > 1 and width not in (0, len(named.features))):
+        raise ModelError(
+            f"The input '{given.name}' of the ONNX model holds {width} columns of {kind}, which {len(named.features)} "
+            f"features as numbers do not fill."
+        )
+    if not kind.startswith("float") and not named.integers(schema):
+        raise ModelError(
+            f"The input '{given.name}' of the ONNX model holds {kind}, but not all features that were named are "
+            f"choices or whole numbers."
+        )
+    return Input(given.name, kind, flat=len(dims) == 1, named=named)
+
+
 def _named(given: Any, schema: Schema) -> Input:
     """One of several inputs: a column, by its name."""
     kind, dims = _kind(given), given.type.tensor_type.shape.dim
@@ -146,7 +180,7 @@ def _named(given: Any, schema: Schema) -> Input:
     if width not in (0, 1) or len(dims) > 2:
         raise UnsupportedModel(
             f"The input '{given.name}' of the ONNX model is one of several and holds {width} columns, whose names are "
-            f"nowhere said; export the model with one input per column, or with one for all.",
+            f"nowhere said; say them: {proposal([given.name], schema)}.",
             operation="several inputs",
         )
     flat = len(dims) == 1
@@ -154,10 +188,10 @@ def _named(given: Any, schema: Schema) -> Input:
         known = {name.replace(" ", "_"): j for j, name in enumerate(names)}
         found = {name: j for j, name in enumerate(names)}.get(given.name, known.get(given.name))
         if found is not None:
-            return _checked(Input(given.name, kind, flat=flat, **{part: (found,)}), schema)
+            return _checked(replace(Input(given.name, kind, flat=flat), **{part: (found,)}), schema)  # type: ignore[arg-type]
     raise ModelError(
         f"The input '{given.name}' of the ONNX model is neither a feature nor a column of the schema; the features are "
-        f"{some_of(schema.names)}."
+        f"{some_of(schema.names)}. Say which it holds: {proposal([given.name], schema)}."
     )
 
 

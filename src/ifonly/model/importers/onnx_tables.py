@@ -14,8 +14,10 @@ import onnx
 
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.flow import Flow
+from ifonly.model.importers.column_flow import flow_of, looked_up
 from ifonly.model.importers.columns import Column, Columns, Line, Options, option_array
 from ifonly.model.importers.onnx_operations import OnnxCall
+from ifonly.model.importers.shaped import Shaped, in_shape
 from ifonly.model.network import MAX_WIDTH
 from ifonly.schema import Integer
 
@@ -32,24 +34,25 @@ class OnnxTable:
     arithmetic: Columns
     numbers: bool = True
     """They hold floating-point numbers, and not whole ones or texts."""
+    flat: bool = False
+    """Of shape (rows,): one column."""
 
     @property
     def width(self) -> int:
         return len(self.columns)
 
-    def of(self, columns: Sequence[Column], *, numbers: bool | None = None) -> OnnxTable:
+    def of(self, columns: Sequence[Column], *, numbers: bool | None = None, flat: bool = False) -> OnnxTable:
         if len(columns) > MAX_WIDTH:
             raise ModelError(
                 f"The ONNX model makes a table of {len(columns):,} columns; at most {MAX_WIDTH:,} are read."
             )
-        return OnnxTable(tuple(columns), self.arithmetic, self.numbers if numbers is None else numbers)
+        return OnnxTable(tuple(columns), self.arithmetic, self.numbers if numbers is None else numbers, flat)
 
     def flow(self, call: OnnxCall, encoded: Flow) -> Flow:
         """The same as values of a network, whose input is `encoded`."""
         if not self.numbers and not call.operation.startswith(ML):
             raise call.refuse("computes with whole numbers or texts; a Cast to floating-point numbers must come before")
-        weight, shift, sizes = self.arithmetic.matrix(self.columns, call.name)
-        return encoded.linear(weight, shift, name=call.name, sizes=sizes)
+        return flow_of(self.columns, self.arithmetic, encoded, call.name)
 
 
 def _join(call: OnnxCall, *tables: Any) -> Any:
@@ -61,7 +64,53 @@ def _join(call: OnnxCall, *tables: Any) -> Any:
 def _pick(call: OnnxCall, table: OnnxTable, places: Any) -> Any:
     if call.operation == "Gather" and call.attributes.get("axis", 0) not in (1, -1):
         raise call.refuse("selects rows")
-    return table.of([table.columns[int(j)] for j in np.ravel(places)])
+    return table.of([table.columns[int(j)] for j in np.ravel(places)], flat=np.ndim(places) == 0)
+
+
+def _slice(call: OnnxCall, table: OnnxTable, *arguments: Any) -> Any:
+    names = ("starts", "ends", "axes", "steps")
+    parts = [call.listed(name, arguments[i] if i < len(arguments) else None) for i, name in enumerate(names)]
+    first, last, axes, step = parts
+    if axes not in ([1], [-1]) or table.flat:
+        raise call.refuse("selects rows")
+    return table.of(table.columns[slice(first[0], last[0], step[0] if step else None)])
+
+
+def _squeeze(call: OnnxCall, table: OnnxTable, axes: Any = None) -> Any:
+    if table.width != 1 or table.flat or call.listed("axes", axes) not in ([1], [-1]):
+        raise call.refuse("removes a dimension that may hold rows")
+    return table.of(table.columns, flat=True)
+
+
+def _unsqueeze(call: OnnxCall, table: OnnxTable, axes: Any = None) -> Any:
+    if not table.flat or call.listed("axes", axes) not in ([1], [-1]):
+        raise call.refuse("adds a dimension to columns that are not computed with yet")
+    return table.of(table.columns)
+
+
+def _add(call: OnnxCall, table: OnnxTable, other: Any) -> Any:
+    """Offsets that are added to whole numbers before a look-up in one table for all."""
+    shifts = np.broadcast_to(np.ravel(np.float64(other)), (table.width,)).tolist()
+    columns = [
+        Options(options.feature, table.arithmetic.numbers(options, call.name) + shift)
+        for options, shift in zip((_options(call, table, column) for column in table.columns), shifts, strict=True)
+    ]
+    return table.of(columns, flat=table.flat)
+
+
+def embedded(call: OnnxCall, weight: Any, table: OnnxTable, encoded: Flow) -> Flow | Shaped:
+    """Gather(weight, indices) along axis 0: the row of the weights whose number each column is."""
+    if call.attributes.get("axis", 0) != 0 or np.ndim(weight) != 2 or table.numbers:
+        raise call.refuse("looks up what are no whole numbers, or not along axis 0 of a matrix")
+    rows = np.asarray(weight, dtype=np.float64)
+    found = [one for column in table.columns for one in looked_up(column, rows, table.arithmetic, call.name)]
+    flow = flow_of(found, table.arithmetic, encoded, call.name)
+    return flow if table.flat else in_shape(flow, (table.width, rows.shape[1]))
+
+
+def looks_up(node: Any, stored: set[str]) -> bool:
+    """Is it a look-up of rows of stored weights?"""
+    return node.op_type == "Gather" and not node.domain and node.input[0] in stored and node.input[1] not in stored
 
 
 def _same(call: OnnxCall, table: OnnxTable, *others: Any) -> OnnxTable:
@@ -78,7 +127,7 @@ def _reshape(call: OnnxCall, table: OnnxTable, shape: Any) -> Any:
 def _cast(call: OnnxCall, table: OnnxTable) -> OnnxTable:
     to = call.attributes["to"]
     if to in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE):
-        return table.of(table.columns, numbers=True)
+        return table.of(table.columns, numbers=True, flat=table.flat)
     if to not in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
         raise call.refuse(f"makes {onnx.TensorProto.DataType.Name(to)} of a column")
     for column in table.columns:
@@ -88,7 +137,7 @@ def _cast(call: OnnxCall, table: OnnxTable) -> OnnxTable:
             whole = bool((numbers == np.round(numbers)).all())
         if not whole:
             raise call.refuse(f"rounds {table.arithmetic.describe(column)} to whole numbers")
-    return table.of(table.columns, numbers=False)
+    return table.of(table.columns, numbers=False, flat=table.flat)
 
 
 def _is_whole(line: Line, arithmetic: Columns) -> bool:
@@ -202,6 +251,10 @@ TABLES: dict[str, Callable[..., Any]] = {
     "Dropout": _same,
     "Flatten": _same,
     "Reshape": _reshape,
+    "Add": _add,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Unsqueeze": _unsqueeze,
     "Cast": _cast,
     f"{ML}Scaler": _scaler,
     f"{ML}Imputer": _imputer,
@@ -213,6 +266,8 @@ TABLES: dict[str, Callable[..., Any]] = {
 
 def takes_tables(operation: str, inputs: Sequence[Any]) -> bool:
     """Can the operation be done column by column?"""
+    if operation == "Add" and isinstance(inputs[0], OnnxTable) and not inputs[0].numbers:
+        return isinstance(inputs[1], np.ndarray)
     joins = operation in ("Concat", f"{ML}FeatureVectorizer")
     rest = inputs if joins else inputs[:1]
-    return operation in TABLES and all(isinstance(value, OnnxTable) for value in rest)
+    return operation in TABLES and operation != "Add" and all(isinstance(value, OnnxTable) for value in rest)

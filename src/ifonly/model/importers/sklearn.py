@@ -19,38 +19,59 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
-from ifonly.model.importers.binning import Binning, is_binning_process
-from ifonly.model.importers.columns import Binned, Column, Columns
-from ifonly.model.importers.detect import of_library
+from ifonly.model.importers.column_flow import flow_of
+from ifonly.model.importers.columns import Column, Columns
 from ifonly.model.importers.sklearn_estimators import reader_of
 from ifonly.model.importers.sklearn_original import Predicted, SklearnOriginal, raised, reported_by
+from ifonly.model.importers.sklearn_parts import best_of, by_output, check_fitted, parts_of
 from ifonly.model.importers.sklearn_sources import source_of
-from ifonly.model.importers.transformers import sklearn_name, steps_of, transformed
+from ifonly.model.importers.transformers import transformed
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model
+from ifonly.model.rounding import column_box
 from ifonly.schema import Schema
 from ifonly.schema.values import plain
 
 Floats = NDArray[np.float64]
 
 
-def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
-    """A fitted scikit-learn estimator or pipeline as a Model."""
-    from ifonly.model.importers.trees import model_of, read_columns, read_trees, trees_behind_bins
+def import_sklearn(
+    model: Any,
+    schema: Schema,
+    *,
+    classes: tuple[Any, ...] = (),
+    regression: bool = False,
+    output: int | str | None = None,
+) -> Model:
+    """A fitted scikit-learn estimator or pipeline as a Model; `output` is one of several that it gives."""
+    from ifonly.model.importers.composed_model import import_composed, is_composed
+    from ifonly.model.importers.trees import model_of, read_trees
 
-    found = _best(model)
-    front, estimator = _parts(found)
-    _check_fitted(found, estimator)
+    model = by_output(model, output)
+    found = best_of(model)
+    front, estimator = parts_of(found)
+    check_fitted(found, estimator)
+    if is_composed(estimator):
+        return import_composed(model, schema, classes=classes, regression=regression)
     imported_trees = read_trees(estimator, schema)
     if imported_trees is not None:
         return model_of(imported_trees, model, schema, front=front, classes=classes, regression=regression)
+    return _import_scores(model, schema, classes, regression=regression)
+
+
+def _import_scores(model: Any, schema: Schema, classes: tuple[Any, ...], *, regression: bool) -> Model:
+    """A linear model or a perceptron, or a pipeline that ends in one."""
+    from ifonly.model.importers.trees import model_of, read_columns, tabulated, trees_behind_bins
+
+    found = best_of(model)
+    front, estimator = parts_of(found)
     name, reader = type(estimator).__name__, reader_of(estimator)
     arithmetic = Columns(schema)
     source = source_of(found, front, arithmetic)
     columns = source.columns()
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)
-    if any(isinstance(column, Binned) for column in columns):
+    if tabulated(columns, estimator, arithmetic):
         bins = trees_behind_bins(estimator, columns, arithmetic, partial(read_columns, source, [s for _, s in front]))
         imported = model_of(bins, model, schema, front=front, classes=classes, regression=regression)
         return replace(imported, for_schema=partial(import_sklearn, model, classes=classes, regression=regression))
@@ -77,64 +98,17 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
 
 def _input_flow(columns: list[Column], estimator: Any, schema: Schema, arithmetic: Columns, *, plainly: bool) -> Flow:
     """The schema's encoded columns on their way into the estimator."""
-    flow = Flow.of(len(schema.columns))
     if plainly:
-        return flow
+        return Flow.of(len(schema.columns))
     name = type(estimator).__name__
     expected = getattr(estimator, "n_features_in_", len(columns))
     if expected != len(columns) or not columns:
         raise ModelError(f"{name} takes {expected} columns, but the transformers before it give {len(columns)}.")
+    if any(arithmetic.bent(column, name) is not None for column in columns):
+        return flow_of(columns, arithmetic, Flow.of(len(schema.columns), *column_box(schema)), name)
     weight, shift, sizes = arithmetic.matrix(columns, name)
+    flow = Flow.of(len(schema.columns))
     return flow.linear(weight, shift, name="the transformers before " + name, sizes=sizes)
-
-
-# ---------------------------------------------------------------------- taking the object apart
-
-
-def _best(model: Any) -> Any:
-    """What a finished search found; anything else itself."""
-    if sklearn_name(model, ("BaseSearchCV",)):
-        if not hasattr(model, "best_estimator_"):
-            raise ModelError(f"The {type(model).__name__} is not fitted, or was fitted without refit; call fit first.")
-        return model.best_estimator_
-    return model
-
-
-def _parts(model: Any) -> tuple[list[tuple[str, Any]], Any]:
-    """The transformers in front, with their paths, and the estimator at the end."""
-    front: list[tuple[str, Any]] = []
-    path = ""
-    while sklearn_name(model, ("Pipeline",)):
-        if not hasattr(model.steps[-1][1], "predict"):
-            raise ModelError("The pipeline does not end in an estimator: there is nothing that decides.")
-        steps = list(steps_of(model))
-        front += [(path + name, step) for name, step in steps[:-1]]
-        path += steps[-1][0] + "."
-        model = steps[-1][1]
-    if of_library(model, "optbinning", "Scorecard"):
-        bins, model = _scorecard_parts(model)
-        front.append((path + "binning process", bins))
-    return [(where, Binning(s) if is_binning_process(s) else s) for where, s in front], model
-
-
-def _scorecard_parts(scorecard: Any) -> tuple[Binning, Any]:
-    """The bins of optbinning's Scorecard, with its own values for missing numbers and special codes; its estimator."""
-    if not hasattr(scorecard, "estimator_"):
-        raise ModelError("The Scorecard is not fitted; call fit before importing it.")
-    options = (("metric_special", scorecard._metric_special), ("metric_missing", scorecard._metric_missing))
-    return Binning(scorecard.binning_process_, options), scorecard.estimator_
-
-
-def _check_fitted(model: Any, estimator: Any) -> None:
-    from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted
-
-    if isinstance(model, type):
-        raise ModelError(f"{model.__name__} is a class; pass a fitted object of it.")
-    try:
-        check_is_fitted(estimator)
-    except (NotFittedError, TypeError):
-        raise ModelError(f"The {type(estimator).__name__} is not fitted; call fit before importing it.") from None
 
 
 def _precision(flow: Flow, estimator: Any, arithmetic: Columns) -> Precision:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,20 +26,42 @@ from ifonly.model.importers.flow_operations import Final, Value, as_inner
 from ifonly.model.importers.probabilities import check_final, reported, settled
 from ifonly.model.importers.shaped import Shaped
 from ifonly.model.importers.torch_call import TorchCall, flat
+from ifonly.model.importers.torch_inputs import TorchInputs, torch_inputs
 from ifonly.model.importers.torch_operations import AFTER_FINAL, FUNCTIONS, METHODS, MODULES
+from ifonly.model.importers.torch_tables import TorchTable, table_handler, takes_tables
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names
-from ifonly.model.rounding import column_box
 from ifonly.schema import Schema
 
 Floats = NDArray[np.float64]
+UNSUPPORTED = (
+    "is not supported: only linear layers, embeddings, ReLU and its piecewise-linear relatives, tanh, sigmoid, "
+    "softplus, GELU, SiLU and ELU, maxima, sums and batch normalisation are"
+)
+NORMALISES = (
+    "divides the values of a row by their own deviation, which has no exact form here; train with BatchNorm1d instead, "
+    "which is a scaling by fixed numbers in evaluation mode"
+)
+UNSUPPORTED_MODULES = {
+    **dict.fromkeys(("LayerNorm", "GroupNorm", "InstanceNorm1d", "RMSNorm", "layer_norm", "rms_norm"), NORMALISES),
+    "Embedding": "looks up what is no whole number; give it the column of a Categorical or Integer feature",
+}
+"""Why some operations are refused, and what to do instead."""
 
 
-def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
-    """A torch module that maps (rows, columns) to (rows, outputs) as a Model."""
+def import_torch(
+    module: Any,
+    schema: Schema,
+    *,
+    classes: tuple[Any, ...] = (),
+    regression: bool = False,
+    inputs: dict[str, Any] | None = None,
+) -> Model:
+    """A torch module that maps (rows, columns), or several inputs, to (rows, outputs) as a Model."""
     if isinstance(module, torch.jit.ScriptModule):
         raise UnsupportedModel(
-            "A TorchScript module cannot be traced; import the torch module that it was made from.",
+            "A TorchScript module has lost its Python code and cannot be traced; import the torch module that it was "
+            "made from, or export it with torch.onnx.export and import the file.",
             operation="ScriptModule",
         )
     if not isinstance(module, nn.Module):
@@ -45,14 +69,15 @@ def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), 
     module = _copied(module)
     precision = _precision(module)
     graph = _traced(module)
-    value, node = _TorchReader(module, schema, precision).read(graph)
+    taken = torch_inputs(graph, schema, inputs or {})
+    value, node = _TorchReader(module, taken, precision).read(graph)
     flow = value.flow if isinstance(value, Final) else value
     if isinstance(value, Final):
         check_final(value.operation, value.activation, flow.width, regression=regression)
     before = _before(module, graph, node) if isinstance(value, Final) else None
     network = flow.to_network()
     names = class_names(classes, network.outputs, regression=regression)
-    original, whole = (TorchOriginal(module, schema, precision, part) for part in (before, None))
+    original, whole = (TorchOriginal(module, taken, precision, part) for part in (before, None))
     return check_agreement(
         Model(
             function=network,
@@ -71,18 +96,27 @@ class TorchOriginal:
     """The user's own module, in evaluation mode. `before` gives the logits when the module gives probabilities."""
 
     module: nn.Module
-    schema: Schema
+    inputs: TorchInputs
     precision: Precision
     before: Any = None
 
     def __call__(self, points: Floats) -> Floats:
-        encoded = np.atleast_2d(self.schema.encode(points))
+        rows = self.inputs.arguments(points, self.precision)
         with torch.no_grad():
-            rows = torch.from_numpy(encoded).to(getattr(torch, self.precision))
-            given = self._numbers(self.module(rows), len(encoded))
+            given = self._numbers(self._called(self.module, rows), len(points))
             if self.before is None:
                 return given
-            return settled(self._numbers(self.before(rows), len(encoded)), given)
+            return settled(self._numbers(self.before(*rows), len(points)), given)
+
+    @staticmethod
+    def _called(module: nn.Module, rows: Any) -> Any:
+        try:
+            return module(*rows)
+        except Exception as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise ModelError(
+                f"The module cannot answer for rows of the schema: {type(error).__name__}: {reason}"
+            ) from None
 
     @staticmethod
     def _numbers(output: Any, rows: int) -> Floats:
@@ -95,9 +129,21 @@ class TorchOriginal:
 def _copied(module: nn.Module) -> nn.Module:
     """A copy on the CPU, in evaluation mode, that the user's own later training does not touch."""
     try:
-        return copy.deepcopy(module).cpu().eval()
+        return _uncompiled(copy.deepcopy(_uncompiled(module))).cpu().eval()
     except Exception as error:
         raise ModelError(f"The module {type(module).__name__} cannot be copied: {error}") from None
+
+
+def _uncompiled(module: Any) -> Any:
+    """What torch.compile was given: compiled code computes the same, and cannot be traced."""
+    found = getattr(module, "_orig_mod", module)
+    for name, child in list(found.named_children()):
+        if hasattr(child, "_orig_mod"):
+            setattr(found, name, child._orig_mod)
+    for part in found.modules():
+        if getattr(part, "_compiled_call_impl", None) is not None:  # module.compile(), in place
+            part._compiled_call_impl = None
+    return found
 
 
 def _precision(module: nn.Module) -> Precision:
@@ -106,7 +152,8 @@ def _precision(module: nn.Module) -> Precision:
     for dtype in sorted(dtypes):
         if dtype not in ("float32", "float64"):
             raise UnsupportedModel(
-                f"The module computes in {dtype}, which is not supported; convert it with .float() or .double().",
+                f"The module computes in {dtype}, which rounds too coarsely to tell nearby rows apart; convert it with "
+                f".float(), which keeps every weight as it is, and decide with that module.",
                 operation=dtype,
             )
     if len(dtypes) > 1:
@@ -143,15 +190,16 @@ class _TorchReader:
     """Walks the graph, operation by operation."""
 
     module: nn.Module
-    schema: Schema
+    inputs: TorchInputs
     precision: Precision
     values: dict[fx.Node, Value] = field(default_factory=dict)
 
     def read(self, graph: fx.Graph) -> tuple[Flow | Final, fx.Node]:
         """The output, and the node whose value it is before a last activation."""
+        tables = self.inputs.tables()
         for node in graph.nodes:
             if node.op == "placeholder":
-                self._input(node)
+                self.values[node] = self._input(node, tables, looks_up=takes_tables(self.module, graph))
             elif node.op == "output":
                 return self._output(node)
             elif node.op == "get_attr":
@@ -160,16 +208,15 @@ class _TorchReader:
                 self.values[node] = self._call(node)
         raise ModelError("The module has no output.")
 
-    def _input(self, node: fx.Node) -> None:
-        if any(isinstance(value, Flow) for value in self.values.values()):
-            if not node.args:
-                raise UnsupportedModel(
-                    f"The module takes a second input '{node.target}'; only one table of columns is supported.",
-                    operation=str(node.target),
-                )
-            self.values[node] = node.args[0]  # an optional argument: its default
-        else:
-            self.values[node] = Flow.of(len(self.schema.columns), *column_box(self.schema))
+    def _input(self, node: fx.Node, tables: dict[str, TorchTable], *, looks_up: bool) -> Value:
+        name = str(node.target)
+        if self.inputs.keyed and not node.args:
+            return tables
+        if name in tables:
+            return tables[name]
+        if node.args:
+            return node.args[0]  # an optional argument: its default
+        return tables[""] if looks_up else tables[""].encoded
 
     def _output(self, node: fx.Node) -> tuple[Flow | Final, fx.Node]:
         returned = node.args[0]
@@ -183,26 +230,19 @@ class _TorchReader:
     def _call(self, node: fx.Node) -> Value:
         args = fx.node.map_arg(node.args, lambda n: self.values[n])
         kwargs = fx.node.map_arg(node.kwargs, lambda n: self.values[n])
+        if node.target is operator.getitem and isinstance(args[0], dict):
+            return args[0][args[1]]
         if node.op != "call_module" and not any(
-            isinstance(a, Flow | Shaped | Final) for a in flat((*args, *kwargs.values()))
+            isinstance(a, Flow | Shaped | Final | TorchTable) for a in flat((*args, *kwargs.values()))
         ):
             return self._constant(node, args, kwargs)
-        name, handler, operation = str(node.name), None, ""
-        if node.op == "call_module":
-            child = self.module.get_submodule(str(node.target))
-            name, operation = str(node.target), type(child).__name__
-            handler, *attributes = next((MODULES[c] for c in type(child).__mro__ if c in MODULES), (None,))
-            args = (*args, *(getattr(child, attribute) for attribute in attributes))
-        elif node.op == "call_function":
-            handler, operation = FUNCTIONS.get(node.target), getattr(node.target, "__name__", str(node.target))
-        else:
-            handler, operation = METHODS.get(str(node.target)), str(node.target)
-        call = TorchCall(name, operation, node, self.precision)
+        child = self.module.get_submodule(str(node.target)) if node.op == "call_module" else None
+        call, handler, attributes = self._handler(node, child, args)
         if handler is None:
-            raise call.refuse(
-                "is not supported: only linear layers, ReLU and its piecewise-linear relatives, tanh, sigmoid, "
-                "softplus, GELU, SiLU and ELU, maxima, sums and batch normalisation are"
-            )
+            raise call.refuse(UNSUPPORTED_MODULES.get(call.operation, UNSUPPORTED))
+        args = (*args, *(getattr(child, attribute) for attribute in attributes))
+        if not (args and isinstance(args[0], TorchTable) and table_handler(node, child)):
+            args, kwargs = (fx.node.map_aggregate(part, partial(_as_flow, call)) for part in (args, kwargs))
         if handler not in AFTER_FINAL:
             args = fx.node.map_aggregate(args, as_inner)
             if any(isinstance(arg, Final) for arg in flat(args)):
@@ -211,6 +251,23 @@ class _TorchReader:
             return handler(call, *args, **kwargs)
         except (TypeError, AttributeError, IndexError) as error:
             raise call.refuse(f"is used in a way that is not supported ({error})") from None
+
+    def _handler(self, node: fx.Node, child: Any, args: Any) -> tuple[TorchCall, Any, Sequence[str]]:
+        """The operation, its handler (None: there is none), and the module's attributes that it takes."""
+        attributes: Sequence[str] = ()
+        if child is not None:
+            name, operation = str(node.target), type(child).__name__
+            handler, *attributes = next((MODULES[c] for c in type(child).__mro__ if c in MODULES), (None,))
+        elif node.op == "call_function":
+            name, operation = str(node.name), getattr(node.target, "__name__", str(node.target))
+            handler = FUNCTIONS.get(node.target)
+        else:
+            name, operation = str(node.name), str(node.target)
+            handler = METHODS.get(operation)
+        if args and isinstance(args[0], TorchTable):
+            found = table_handler(node, child)
+            handler, attributes = (handler, attributes) if found is None else (found[0], found[1:])
+        return TorchCall(name, operation, node, self.precision), handler, attributes
 
     def _constant(self, node: fx.Node, args: Any, kwargs: Any) -> Value:
         """What the module computes from its own weights alone is computed."""
@@ -224,3 +281,7 @@ class _TorchReader:
                 f"The operation {node.target} ('{node.name}') of the torch module is not supported ({error}).",
                 operation=str(node.target),
             ) from None
+
+
+def _as_flow(call: TorchCall, value: Any) -> Any:
+    return value.flow(call.name) if isinstance(value, TorchTable) else value

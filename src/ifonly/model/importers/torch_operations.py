@@ -249,6 +249,12 @@ def _unsqueeze(call: TorchCall, value: Any, dim: int) -> Any:
     return flows.unsqueeze(call, value, [dim])
 
 
+def _float(call: TorchCall, value: Value) -> Value:
+    if call.precision != "float32":
+        raise call.refuse("rounds to float32 inside a model that computes in float64; leave .float() out")
+    return value
+
+
 def _squeeze(call: TorchCall, value: Value, dim: Any = None) -> Value:
     return flows.squeeze(call, value, [dim] if isinstance(dim, int) else [])
 
@@ -272,7 +278,7 @@ def _chunk(call: TorchCall, flow: Flow, chunks: int, dim: int = 0) -> tuple[Flow
 
 _max, _min = _extreme("max", _maximum), _extreme("min", _minimum)
 
-AFTER_FINAL: tuple[Handler, ...] = (flows.identity, _size, _attribute, _reshape, _flatten, _squeeze)
+AFTER_FINAL: tuple[Handler, ...] = (flows.identity, _float, _size, _attribute, _reshape, _flatten, _squeeze)
 """Those that may follow a last sigmoid or softmax."""
 
 MODULES: dict[type, tuple[Any, ...]] = {
@@ -347,6 +353,7 @@ METHODS: dict[str, Handler] = {
     "contiguous": flows.identity,
     "detach": flows.identity,
     "clone": flows.identity,
+    "float": _float,
 }
 
 FUNCTIONS: dict[Any, Handler] = {

@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.importers.binning import Binning, binarizer, binning_process, is_binning_process, k_bins
 from ifonly.model.importers.columns import Absent, Column, Columns, Line, Options, option_array
+from ifonly.model.importers.curves import (
+    function_transformer,
+    power_transformer,
+    quantile_transformer,
+    spline_transformer,
+)
 from ifonly.model.importers.tables import made_of
 from ifonly.schema import Missing
 from ifonly.schema.values import is_missing, plain, same_value
@@ -170,16 +176,6 @@ def _selector(selector: Any, columns: list[Column], arithmetic: Columns, where: 
     return [column for column, kept in zip(columns, selector.get_support(), strict=True) if kept]
 
 
-def _function(transformer: Any, columns: list[Column], arithmetic: Columns, where: str) -> list[Column]:
-    if transformer.func is not None:
-        name = getattr(transformer.func, "__name__", repr(transformer.func))
-        raise UnsupportedModel(
-            f"The function '{name}' in the FunctionTransformer '{where}' has no exact affine form here.",
-            operation=f"FunctionTransformer({name})",
-        )
-    return columns
-
-
 # ---------------------------------------------------------------------- imputers and encoders
 
 
@@ -304,7 +300,10 @@ HANDLERS: dict[str, Handler] = {
     "PCA": _pca,
     "TruncatedSVD": _truncated_svd,
     "SelectorMixin": _selector,
-    "FunctionTransformer": _function,
+    "FunctionTransformer": function_transformer,
+    "PowerTransformer": power_transformer,
+    "QuantileTransformer": quantile_transformer,
+    "SplineTransformer": spline_transformer,
     "SimpleImputer": _simple_imputer,
     "MissingIndicator": _indicator,
     "OneHotEncoder": _encoder,

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +147,8 @@ class Activation:
     def library_error(self, unit: float, lower: Floats, upper: Floats) -> Floats:
         """Error bound of a library's own function, for arguments in the intervals, in a precision."""
         size = np.maximum(np.abs(lower), np.abs(upper))
+        if self.name == "relu":
+            return np.zeros_like(size)
         error = LIBRARY_UNITS * unit * (1.0 + size) + np.where(upper >= self.off_from, self.off, 0.0)
         return np.where(np.isfinite(size), error, np.inf)
 
@@ -176,9 +178,27 @@ class SideBySide:
         return np.repeat([one.alpha for one, _ in self.parts], [count for _, count in self.parts])
 
     def __call__(self, z: Floats) -> Floats:
-        ends = np.cumsum([count for _, count in self.parts])
-        groups = np.split(z, ends[:-1], axis=-1)
-        return np.concatenate([one(group) for (one, _), group in zip(self.parts, groups, strict=True)], axis=-1)
+        return np.concatenate([one(group) for one, group in self._groups(z)], axis=-1)
+
+    def _groups(self, *ends: Floats) -> list[tuple[Any, ...]]:
+        """Each activation with its neurons of arrays."""
+        places = np.cumsum([count for _, count in self.parts])[:-1]
+        return list(zip([one for one, _ in self.parts], *(np.split(z, places, axis=-1) for z in ends), strict=True))
+
+    def slopes(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+        """See `Activation.slopes`."""
+        least, most = zip(*(one.slopes(low, high) for one, low, high in self._groups(lower, upper)), strict=True)
+        return np.concatenate(least, axis=-1), np.concatenate(most, axis=-1)
+
+    def values(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+        """See `Activation.values`."""
+        least, most = zip(*(one.values(low, high) for one, low, high in self._groups(lower, upper)), strict=True)
+        return np.concatenate(least, axis=-1), np.concatenate(most, axis=-1)
+
+    def library_error(self, unit: float, lower: Floats, upper: Floats) -> Floats:
+        """See `Activation.library_error`."""
+        errors = [one.library_error(unit, low, high) for one, low, high in self._groups(lower, upper)]
+        return np.concatenate(errors, axis=-1)
 
 
 _ERFC = np.frompyfunc(math.erfc, 1, 1)

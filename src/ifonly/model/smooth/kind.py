@@ -77,7 +77,7 @@ class SmoothNetwork(Kind):
     @cached_property
     def fingerprint(self) -> str:
         digest = hashlib.sha256(b"ifonly-smooth-1" + self.linear.fingerprint.encode())
-        digest.update(repr([(a.name, a.alpha) for a in self.activations]).encode())
+        digest.update(repr([_identity(a) for a in self.activations]).encode())
         return digest.hexdigest()
 
     def scores(self, x: Floats) -> Floats:
@@ -97,8 +97,7 @@ class SmoothNetwork(Kind):
     @cached_property
     def _operations(self) -> OperationGraph:
         layers = [(layer.weight, layer.bias) for layer in self.linear.layers]
-        curves = [a if isinstance(a, Activation) and a != RELU else None for a in self.activations]
-        assert all(isinstance(a, Activation) for a in self.activations), "of several networks, each has its own bound"
+        curves = [a if a != RELU else None for a in self.activations]
         return self.linear.operations or operations_of_layers(layers, curves)
 
     def deployed_as(self, operations: OperationGraph) -> SmoothNetwork:
@@ -111,3 +110,10 @@ class SmoothNetwork(Kind):
     def without_constants(self, value: Floats) -> SmoothNetwork:
         """See `Network.without_constants`."""
         return SmoothNetwork(self.linear.without_constants(value), self.activations)
+
+
+def _identity(activation: Activation | SideBySide) -> Any:
+    """What tells an activation from others."""
+    if isinstance(activation, Activation):
+        return activation.name, activation.alpha
+    return [(one.name, one.alpha, count) for one, count in activation.parts]

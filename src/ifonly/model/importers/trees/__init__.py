@@ -8,8 +8,8 @@ from typing import Any, assert_never
 from ifonly.errors import FileError, UnsupportedModel
 from ifonly.model.files import MAX_BYTES, check_size
 from ifonly.model.importers.detect import Library
-from ifonly.model.importers.trees.binned import read_columns, trees_behind_bins
-from ifonly.model.importers.trees.build import ImportedTrees, model_of
+from ifonly.model.importers.trees.binned import read_columns, tabulated, trees_behind_bins
+from ifonly.model.importers.trees.build import ImportedTrees, bound_to_features, model_of
 from ifonly.model.importers.trees.catboost import catboost_trees, load_catboost
 from ifonly.model.importers.trees.ebm import ebm_trees
 from ifonly.model.importers.trees.lightgbm import lightgbm_trees, load_lightgbm
@@ -20,11 +20,13 @@ from ifonly.schema import Schema
 
 __all__ = [
     "ImportedTrees",
+    "bound_to_features",
     "import_trees",
     "load_library",
     "model_of",
     "read_columns",
     "read_trees",
+    "tabulated",
     "trees_behind_bins",
 ]
 

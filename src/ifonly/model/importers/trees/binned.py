@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.importers.binning import every_number
-from ifonly.model.importers.columns import Binned, Column, Columns, Options
+from ifonly.model.importers.columns import Bent, Binned, Column, Columns, Curved, Options
 from ifonly.model.importers.sklearn_estimators import LOGISTIC, reader_of
 from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.importers.trees.build import Call, ImportedTrees, called_with, classes_of
@@ -90,6 +90,25 @@ def _weights(estimator: Any, columns: int) -> tuple[Floats, Floats, str]:
     return weight, start.copy(), answer
 
 
+def tabulated(columns: list[Column], estimator: Any, arithmetic: Columns) -> bool:
+    """Is it read as a sum over bins? So are bins, and curves before linear models where all numbers have few values."""
+    if any(isinstance(column, Binned) for column in columns):
+        return True
+    if not any(isinstance(column, Curved) for column in columns) or not _is_linear(estimator):
+        return False
+    try:
+        for column in columns:
+            _owned(column, arithmetic, type(estimator).__name__)
+    except UnsupportedModel:
+        return False
+    return True
+
+
+def _is_linear(estimator: Any) -> bool:
+    weights = getattr(estimator, "coef_", None)
+    return weights is not None and not hasattr(estimator, "support_vectors_") and weights.dtype == np.float64
+
+
 def _owned(column: Column, arithmetic: Columns, name: str) -> tuple[int, Floats]:
     """The feature that a column depends on, and the cuts between which it is constant."""
     nothing = np.zeros(0)
@@ -98,6 +117,10 @@ def _owned(column: Column, arithmetic: Columns, name: str) -> tuple[int, Floats]
             return feature, cuts
         case Options(feature=feature):
             return feature, nothing
+        case Bent(feature=feature) | Curved(feature=feature):
+            numbers = every_number(arithmetic.schema.features[feature])
+            if numbers is not None or isinstance(arithmetic.schema.features[feature], Choice):
+                return feature, nothing if numbers is None else numbers
     line = arithmetic.line(column, name)
     schema = arithmetic.schema
     owners = [g for g, places in enumerate(schema.feature_columns) if line.weight[places].any()]

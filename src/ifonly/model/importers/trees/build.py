@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement, score_margin_of
-from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
+from ifonly.model.importers.columns import Absent, Bent, Binned, Column, Columns, Curved, Line, Options
 from ifonly.model.importers.known_options import describe_unknown
 from ifonly.model.importers.one_thread import FEW_ROWS, on_one_thread, openmp_on_one_thread
 from ifonly.model.importers.probabilities import follow_from, settled
@@ -138,9 +138,7 @@ def model_of(
         raise ModelError(f"{imported_trees.name} is a classifier, not a regression; leave out regression=True.")
     arithmetic = Columns(schema)
     source = _source(imported_trees, model, front, arithmetic)
-    feature_columns, zeros = _feature_columns(imported_trees, source, front, arithmetic)
-    whole = without_missing_zeros(imported_trees.ensemble, zeros) if zeros else imported_trees.ensemble
-    splits = bound_splits(whole, feature_columns, schema)
+    whole, splits = bound_to_features(imported_trees, source, front, arithmetic)
     ensemble = reachable(splits, schema)
     original = TreesOriginal(_prepared(imported_trees, source), model, imported_trees)
     imported = Model(
@@ -160,6 +158,15 @@ def model_of(
         decided = Predicted(model, original.source, imported_trees.classes)
     imported = replace(imported, probabilities=_probabilities(imported, original))
     return check_agreement(imported, at=edge_points(splits, schema, library=whole), decided=decided)
+
+
+def bound_to_features(
+    imported_trees: ImportedTrees, source: Source, front: Front, arithmetic: Columns
+) -> tuple[Ensemble, Ensemble]:
+    """The ensemble of the library, and the same with every split about a feature of the schema."""
+    feature_columns, zeros = _feature_columns(imported_trees, source, front, arithmetic)
+    whole = without_missing_zeros(imported_trees.ensemble, zeros) if zeros else imported_trees.ensemble
+    return whole, bound_splits(whole, feature_columns, arithmetic.schema)
 
 
 def _renamed(imported_trees: ImportedTrees, classes: tuple[Any, ...]) -> Any:
@@ -323,6 +330,14 @@ def _owner(column: Column, name: str, arithmetic: Columns) -> int:
                     operation="a mixture of features before trees",
                 )
             return owners[0] if owners else 0
+        case Curved(feature=feature, ordered=ordered) | Bent(feature=feature, ordered=ordered):
+            if not ordered:
+                raise UnsupportedModel(
+                    f"{name} splits {arithmetic.describe(column)} by a function that neither grows nor falls with it; "
+                    f"give the trees the number itself, which tells them the same.",
+                    operation="a curve before trees",
+                )
+            return feature
         case Binned(feature=feature, ordered=ordered):
             if not ordered:
                 raise UnsupportedModel(

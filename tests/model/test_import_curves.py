@@ -1,0 +1,151 @@
+"""Functions of single numbers before trees, linear models and perceptrons: against enumeration and the pipeline itself."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PowerTransformer,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
+
+from ifonly import Categorical, Explainer, Integer, Real, Schema, import_model
+from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.methods import Enumerate
+from ifonly.model.smooth import SmoothNetwork
+from ifonly.model.trees import Trees
+
+
+def schema(kind: Any = Integer, most: int = 40) -> Schema:
+    return Schema([kind("income", 0, most), kind("debt", 0, 20), Categorical("job", ["a", "b", "c"])])
+
+
+RNG = np.random.default_rng(0)
+POINTS = schema().sample(300, RNG)
+TABLE = pd.DataFrame([schema().row(point) for point in POINTS])
+MERIT = np.log1p(TABLE.income) - 0.5 * np.sqrt(TABLE.debt) + (TABLE.job == "b") + 0.3 * RNG.normal(size=len(TABLE))
+LABELS = (MERIT.median() < MERIT).to_numpy().astype(int)
+
+LINEAR, NET = LogisticRegression(), MLPClassifier((3,), solver="lbfgs", max_iter=100, random_state=0)
+FOREST = RandomForestClassifier(4, max_depth=3, random_state=0)
+BOOSTED = GradientBoostingClassifier(n_estimators=4, random_state=0)
+CURVES: dict[str, Any] = {
+    "log1p": FunctionTransformer(np.log1p),
+    "log1p, scaled": make_pipeline(FunctionTransformer(np.log1p), StandardScaler()),
+    "square": FunctionTransformer(np.square),
+    "power": PowerTransformer(),
+    "scaled, power": make_pipeline(StandardScaler(), PowerTransformer()),
+    "quantiles": QuantileTransformer(n_quantiles=12),
+    "quantiles, normal": QuantileTransformer(n_quantiles=12, output_distribution="normal"),
+    "splines": SplineTransformer(degree=1, n_knots=4),
+    "cubic splines": SplineTransformer(degree=3, n_knots=4, extrapolation="linear"),
+}
+ORDERED = [name for name in CURVES if "splines" not in name]
+
+
+def pipeline(curve: Any, estimator: Any) -> Any:
+    columns = ColumnTransformer([("t", curve, ["income", "debt"]), ("o", OneHotEncoder(), ["job"])])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make_pipeline(columns, estimator).fit(TABLE, LABELS)
+
+
+def check(found: Any, described: Schema, *, listed: bool = True) -> Any:
+    model = import_model(found, described)
+    explainer = Explainer(model)
+    for point in schema().sample(2, np.random.default_rng(5)):
+        row = described.row(point)
+        answer = explainer.explain(row)
+        assert answer.status == "nearest"
+        changed = found.predict(pd.DataFrame([answer.counterfactual]))
+        assert changed != found.predict(pd.DataFrame([row]))
+        if listed:
+            assert answer.distance == pytest.approx(explainer.using(Enumerate()).explain(row).distance, abs=1e-9)
+    return model
+
+
+@pytest.mark.long(keep=3)
+@pytest.mark.parametrize("estimator", [LINEAR, NET], ids=["linear", "perceptron"])
+@pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
+def test_whole_numbers(curve: Any, estimator: Any) -> None:
+    check(pipeline(curve, estimator), schema())
+
+
+@pytest.mark.long(keep=2)
+@pytest.mark.parametrize("kind", [Real, Integer])
+@pytest.mark.parametrize("estimator", [FOREST, BOOSTED], ids=["forest", "boosting"])
+@pytest.mark.parametrize("name", ORDERED)
+def test_trees(name: str, estimator: Any, kind: Any) -> None:
+    """Cuts are moved through the curve, to the last bit: the comparison at every split says so."""
+    model = check(pipeline(CURVES[name], estimator), schema(kind), listed=kind is Integer)
+    assert isinstance(model.function, Trees) and model.deviation == 0.0
+
+
+@pytest.mark.parametrize("estimator", [LINEAR, NET], ids=["linear", "perceptron"])
+@pytest.mark.parametrize("name", ["quantiles", "splines"])
+def test_real_numbers_between_knots(name: str, estimator: Any) -> None:
+    """What is linear between knots is a network, for any number."""
+    found = pipeline(CURVES[name], estimator)
+    model = check(found, schema(Real), listed=False)
+    assert not isinstance(model.function, Trees | SmoothNetwork)
+    fine = schema(Real).sample(2000, np.random.default_rng(0))
+    assert np.abs(model.exact_scores(fine) - model.scores(fine)).max() <= model.error.max()
+
+
+def test_an_absolute_value_is_bent() -> None:
+    described = Schema([Real("balance", -5, 5)])
+    table = pd.DataFrame({"balance": np.linspace(-5, 5, 40)})
+    labels = (np.abs(table.balance) > 2).astype(int)
+    found = make_pipeline(FunctionTransformer(np.abs), LogisticRegression(C=100.0)).fit(table, labels)
+    answer = Explainer(import_model(found, described)).explain({"balance": 0.5})
+    assert answer.status == "nearest" and abs(answer.counterfactual["balance"]) == pytest.approx(2.0, abs=0.2)
+
+
+REFUSED: dict[str, tuple[Any, Any, Any, str]] = {
+    "real": (CURVES["log1p"], LINEAR, schema(Real), "'income' reaches 'LogisticRegression' curved by np.log1p.*Integer"),
+    "many": (CURVES["log1p"], NET, schema(most=600), "so that it has at most 512 values"),
+    "lambda": (FunctionTransformer(lambda x: x + 1), LINEAR, schema(), r"FunctionTransformer\(np\.log1p\)"),
+    "splines before trees": (CURVES["splines"], FOREST, schema(), "give the trees the number itself"),
+    "periodic": (
+        SplineTransformer(extrapolation="periodic"), LINEAR, schema(), "fit it with extrapolation='constant' or 'linear'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("curve", "estimator", "described", "words"), REFUSED.values(), ids=REFUSED)
+def test_refusals(curve: Any, estimator: Any, described: Schema, words: str) -> None:
+    with pytest.raises(UnsupportedModel, match=words):
+        import_model(pipeline(curve, estimator), described)
+
+
+def test_numbers_without_a_logarithm() -> None:
+    wider = Schema([Integer("income", -3, 40), *schema().features[1:]])
+    with pytest.raises(ModelError, match="takes np.log1p of feature 'income', which reaches from -3 to 40"):
+        import_model(pipeline(CURVES["log1p"], LINEAR), wider)
+    positive = TABLE.assign(income=TABLE.income + 1, debt=TABLE.debt + 1)
+    box_cox = make_pipeline(PowerTransformer(method="box-cox"), LINEAR).fit(positive[["income", "debt"]], LABELS)
+    with pytest.raises(ModelError, match="takes numbers above 0 only"):
+        import_model(box_cox, Schema(schema().features[:2]))
+    check_box = Schema([Integer("income", 1, 41), Integer("debt", 1, 21)])
+    assert import_model(box_cox, check_box).deviation < 1e-9
+
+
+def test_the_remedy_steps() -> None:
+    """What is refused for real numbers and for many is answered in steps."""
+    found = pipeline(CURVES["log1p"], NET)
+    stepped = Schema([Integer("income", 0, 600, step=20), Integer("debt", 0, 20), schema()["job"]])
+    answer = Explainer(import_model(found, stepped)).explain({"income": 20, "debt": 15, "job": "a"})
+    assert answer.status == "nearest"
