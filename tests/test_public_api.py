@@ -57,6 +57,8 @@ PUBLIC = [
     "Real",
     "Reasons",
     "Relaxation",
+    "RobustToWeights",
+    "Robustness",
     "Rule",
     "Schema",
     "ScoreTarget",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         OtherTarget,
         ProbabilityTarget,
         Range,
+        RobustToWeights,
         Rule,
         ScoreTarget,
         Steps,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         Unknown,
         Within,
     )
+    from ifonly.results.robustness import Robustness
     from ifonly.results.sufficient import SufficientReason, SufficientReasons
     from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
 
@@ -112,6 +114,8 @@ _HOME = {
     "Real": "ifonly.schema",
     "Reasons": "ifonly.results",
     "Relaxation": "ifonly.results",
+    "RobustToWeights": "ifonly.problem",
+    "Robustness": "ifonly.results.robustness",
     "Rule": "ifonly.problem",
     "Schema": "ifonly.schema",
     "ScoreTarget": "ifonly.problem",
@@ -190,6 +194,8 @@ __all__ = [
     "Real",
     "Reasons",
     "Relaxation",
+    "RobustToWeights",
+    "Robustness",
     "Rule",
     "Schema",
     "ScoreTarget",

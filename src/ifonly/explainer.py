@@ -26,10 +26,11 @@ from ifonly.answering.given_model import given_model
 from ifonly.answering.identity import run_identity
 from ifonly.answering.proposals import accepted
 from ifonly.answering.records import RecordsOf
+from ifonly.answering.robustness import robustness_of
 from ifonly.answering.sufficient import sufficient_reasons
 from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import SizedCache, bytes_of
-from ifonly.errors import QuestionError, RowError
+from ifonly.errors import QuestionError, RowError, UnsupportedQuestion
 from ifonly.mining.usualness import ObservedRows
 from ifonly.population.actions import ChangeEvaluator
 from ifonly.population.auditing import Audit, audit
@@ -45,12 +46,14 @@ from ifonly.problem.chains import named_models
 from ifonly.problem.diversity import Diversity
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.missing import without_imputable
+from ifonly.problem.open_target import OpenTarget
 from ifonly.problem.query import Query, checked_constraints, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
 from ifonly.problem.sufficiency import Sufficiency, sufficiency_of
 from ifonly.progress import on_terminal
 from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
 from ifonly.results.records import record_kinds
+from ifonly.results.robustness import Robustness
 from ifonly.results.sufficient import SufficientReasons
 from ifonly.schema import Schema, index_of, read_points
 from ifonly.schema.arguments import items
@@ -300,6 +303,23 @@ class Explainer:
         sufficiency = sufficiency_of(sufficiency, target, within, several)
         with self._shown(self._settings(limits, listen=False), lazy=False, heard=False) as settings:
             return sufficient_reasons(self._answerer, point, sufficiency, settings)
+
+    def robustness(self, answer: Any, *, target: Any = None, relative: bool = False) -> Robustness:
+        """How far the network's weights may change before an answer (or any row) is no longer decided as it is.
+
+        A proven lower bound, and an upper bound with a network that decides otherwise. `target`: what the row must keep
+        (by default its present class). `relative`: changes as shares of each weight.
+        """
+        row = answer.counterfactual if isinstance(answer, Answer) else answer
+        if isinstance(answer, Answer) and row is None:
+            raise QuestionError(f"This answer has no row whose robustness could be found: it is '{answer.status}'.")
+        if not isinstance(relative, bool | np.bool_):
+            raise QuestionError(f"'relative' is True or False; got {shown(relative)}.")
+        asked = query_of(None, target).target
+        if isinstance(asked, OpenTarget):
+            raise UnsupportedQuestion("Robustness is found for one class, score or probability; name one of them.")
+        answerer, point, _ = self._answerer.kept_missing(self.schema.read(row), Query())
+        return robustness_of(answerer.model, point, asked, bool(relative))
 
     def audit(
         self,

@@ -51,6 +51,7 @@ from ifonly import (
     Query,
     Range,
     Real,
+    RobustToWeights,
     Rule,
     Schema,
     Scorecard,
@@ -362,6 +363,10 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         {"row": ANN, "target": "approved", "distance": "l1", "constraints": (), "fewest_first": False,
          "method": Enumerate(), "limits": Limits(), "reasons": True},
     ),
+    "robustness": (
+        lambda **k: json.dumps(EXPLAINER.robustness(**k).to_dict(), allow_nan=False),
+        {"answer": ANN, "target": "denied", "relative": False},
+    ),
     "why": (
         lambda row, **k: reasoned(row, Sufficiency(**k)),
         {"row": ANN, "target": "approved", "within": ("Age is fixed",), "prefer": ("Age",), "several": 1},
@@ -467,6 +472,11 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         lambda **k: with_constraint(AcceptedBySome(**k)),
         {"least": 1, "of": [Accepted(by=MODEL, target="approved", name="fraud check")]},
     ),
+    "RobustToWeights": (
+        lambda **k: with_constraint(RobustToWeights(**k)),
+        {"delta": 0.01, "relative": False, "of": Accepted(by=MODEL, target="approved", name="fraud check")},
+    ),
+    "weights in words": (lambda number: ask(constraints=[f"robust to weights within {_word(number)}"]), {"number": 1}),
     "Range": (lambda **k: with_constraint(Range(**k)), {"feature": "Age", "lower": 17, "upper": 20}),
     "Allowed": (lambda **k: with_constraint(Allowed(**k)), {"feature": "Job", "values": ("clerk",)}),
     "allowed value": (lambda value: with_constraint(Allowed("Job", [value])), {"value": "clerk"}),

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ifonly.answering.values import CheckedResult, Floats, ResolvedTarget, Searc
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.model import Model
-from ifonly.problem import Accepted, Distance, MaxChanges, ProbabilityTarget, Query, Question, Target
+from ifonly.problem import Accepted, Distance, MaxChanges, ProbabilityTarget, Query, Question, RobustToWeights, Target
 from ifonly.problem.already_satisfied import already_decided, broken_by
 from ifonly.problem.elimination import Elimination, eliminated
 from ifonly.problem.rules.derived import derived_features
@@ -102,8 +102,16 @@ class CheckedSolver:
         """The question of one target under a query without conditions; checked once."""
         return self._questions.get_or_make(
             (target, query.distance, query.constraints),
-            lambda: Question(model=self.model, target=target, distance=query.measure, constraints=query.constraints),
+            lambda: self._question(target, query),
         )
+
+    def _question(self, target: Target, query: Query) -> Question:
+        constraints = [self._resolved(one, target) for one in query.constraints]
+        return Question(model=self.model, target=target, distance=query.measure, constraints=constraints)
+
+    def _resolved(self, constraint: Any, target: Target) -> Any:
+        """What is asked of the networks around the model follows what is asked of it."""
+        return constraint.accepted(self.model, target) if isinstance(constraint, RobustToWeights) else constraint
 
     def _solver(self, question: Question, method: Method, reduced: bool = True) -> PreparedMethod:
         key = (self, question.target, question.distance, question.constraints, question.caution, method, reduced)
@@ -135,9 +143,10 @@ class CheckedSolver:
         if resolved.other:
             return result
         met = already_decided(resolved.target or resolved.alternatives[0], self.model, points, scores, resolved.now)
-        for other in (one for one in query.constraints if isinstance(one, Accepted)):
+        for other in (one for one in query.constraints if isinstance(one, Accepted | RobustToWeights)):
             if met.any():
-                met[met] = other.accepts_unchanged(self.model.schema, points[met])
+                ways = {self._resolved(other, target) for target in resolved.alternatives}
+                met[met] = np.any([way.accepts_unchanged(self.model.schema, points[met]) for way in ways], axis=0)
         for i in np.flatnonzero(met).tolist():
             result[i] = CheckedResult(
                 Claim(point=points[i], lower=0.0, method=THE_MODEL),

@@ -19,7 +19,18 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from ifonly.answering.values import CheckedResult, Floats
-from ifonly.problem import Accepted, AcceptedBySome, Allowed, Fixed, MaxChanges, OnlyDown, OnlyUp, OnlyWith, Range
+from ifonly.problem import (
+    Accepted,
+    AcceptedBySome,
+    Allowed,
+    Fixed,
+    MaxChanges,
+    OnlyDown,
+    OnlyUp,
+    OnlyWith,
+    Range,
+    RobustToWeights,
+)
 from ifonly.problem.constraints import MaxDelta, Steps
 from ifonly.results import Change, Reasons, Relaxation, Stop, StoppedBy, show
 from ifonly.tolerances import Tolerances
@@ -71,6 +82,8 @@ def relaxed(constraint: Any) -> str:
             return f"more than {constraint.most} may change"
         case Accepted():
             return f"{constraint.name} may refuse"
+        case RobustToWeights():
+            return f"a {constraint.around} may refuse"
         case AcceptedBySome():
             return f"fewer than {constraint.least} of {', '.join(one.name for one in constraint.of)} may accept"
         case OnlyWith():

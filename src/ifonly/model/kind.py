@@ -84,6 +84,10 @@ class Kind(ByFingerprint, ABC):
         """Of pairs of points: which are certain to have the same scores, without evaluating them?"""
         return np.asarray((before == after).all(axis=1))
 
+    def implies(self, other: Kind) -> bool:
+        """Does it accept only rows that the other accepts, if both are asked the same?"""
+        return False
+
     def steady_scores(self, x: Floats) -> Floats:
         """The same, where equal rows of one call have equal scores to the last bit."""
         return self.scores(x)

@@ -19,6 +19,7 @@ from ifonly.problem.lowering import Lowered, People, lower
 from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, TopTarget
 from ifonly.problem.query import Query
 from ifonly.problem.question import Question
+from ifonly.problem.robust import RobustToWeights
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules import AnyConstraint, Derived, Rule, merged, read_constraint
 from ifonly.problem.support import MaxChanges, OnlyWith
@@ -50,6 +51,7 @@ __all__ = [
     "Query",
     "Question",
     "Range",
+    "RobustToWeights",
     "RowRule",
     "Rule",
     "ScoreTarget",

@@ -31,6 +31,7 @@ from ifonly.problem.constraints import (
 )
 from ifonly.problem.distance import Distance
 from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, TopTarget
+from ifonly.problem.robust import RobustToWeights
 from ifonly.problem.rules.derived import Derived
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import MaxChanges, OnlyWith
@@ -52,8 +53,9 @@ CONSTRAINTS: dict[str, type[Any]] = {
     "derived": Derived,
     "accepted": Accepted,
     "accepted_by_some": AcceptedBySome,
+    "robust_to_weights": RobustToWeights,
 }
-_NOT_GIVEN = {MaxChanges: ("uncounted",), Derived: ("text",)}
+_NOT_GIVEN = {MaxChanges: ("uncounted",), Derived: ("text",), RobustToWeights: ("_made",)}
 _ENDS = {"lower": -math.inf, "upper": math.inf}
 """What a range without this end has there: JSON has no infinity."""
 
@@ -170,6 +172,9 @@ def constraint_to_dict(constraint: Any) -> str | dict[str, Any]:
         return {"kind": kind, "by": constraint.fingerprint, "name": constraint.name, **target}
     if isinstance(constraint, AcceptedBySome):
         return {"kind": kind, "least": constraint.least, "of": [constraint_to_dict(one) for one in constraint.of]}
+    if isinstance(constraint, RobustToWeights) and constraint.of is not None:
+        return {"kind": kind, "delta": constraint.delta, "relative": constraint.relative,
+                "of": constraint_to_dict(constraint.of)}  # fmt: skip
     named = {name: getattr(constraint, name) for name in _entries_of(type(constraint))}
     optional = _optional(type(constraint))
     kept = {
@@ -211,6 +216,8 @@ def constraint_from_dict(data: Any) -> Any:
     names = _entries_of(cls)
     found = entries(data, f"The constraint '{kind}'", ["kind", *(n for n in names if n not in optional)], optional)
     del found["kind"]
+    if cls is RobustToWeights and found.get("of") is not None:
+        found["of"] = _accepted(found["of"])
     for name in ("feature", "partner", "text", "definition"):
         if name in found and not isinstance(found[name], str):
             raise QuestionError(

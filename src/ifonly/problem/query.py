@@ -27,6 +27,7 @@ from ifonly.problem.plain_data import (
     entries,
     target_from_dict,
 )
+from ifonly.problem.robust import RobustToWeights
 from ifonly.problem.rules import AnyConstraint, Rule, read_constraint
 from ifonly.problem.target import ClassTarget, Target
 from ifonly.schema import Schema
@@ -156,7 +157,7 @@ def read_constraints(
             if isinstance(one, Rule) and mark is not DecimalMark.POINT:
                 read_constraint(one.text, schema, mark)
             one = read_constraint(one, schema, mark) if isinstance(one, str) else one
-            read.append(one.bound(schema) if isinstance(one, Accepted | AcceptedBySome) else one)
+            read.append(one.bound(schema) if isinstance(one, Accepted | AcceptedBySome | RobustToWeights) else one)
     return tuple(read)
 
 

@@ -32,6 +32,7 @@ from ifonly.problem.constraints import (
     Steps,
     Unconstrained,
 )
+from ifonly.problem.robust import RobustToWeights
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules import syntax
 from ifonly.problem.rules.derived import Derived, check_derived
@@ -45,7 +46,7 @@ from ifonly.problem.words import show_name, suggestion, tokens, wrong
 from ifonly.schema import Choice, Integer, Schema
 from ifonly.schema.number_text import DecimalMark, other_reading
 
-AnyConstraint: TypeAlias = Constraint | RowRule | Accepted
+AnyConstraint: TypeAlias = Constraint | RowRule | Accepted | RobustToWeights
 _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
 
 
@@ -166,6 +167,8 @@ class _Statement(syntax.Parser):
         """What is stated; None if the text is a rule."""
         if self.takes("at", "most"):
             return self.finished(self.changes())
+        if self.takes("robust", "to", "weights", "within"):
+            return self.finished(self.robust())
         if self.here.kind in ("word", "text") and self.next.kind == "word":
             match self.next.value:
                 case "is":
@@ -189,6 +192,10 @@ class _Statement(syntax.Parser):
         if most.denominator != 1:
             raise wrong(self.text, 0, len(self.text), "The number of changes must be whole")
         return MaxChanges(int(most))
+
+    def robust(self) -> RobustToWeights:
+        delta = self.amount()
+        return RobustToWeights(float(delta / 100), True) if self.takes("%") else RobustToWeights(float(delta))
 
     def state(self) -> Fixed | Unconstrained:
         name = self.feature()

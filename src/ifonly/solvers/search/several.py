@@ -85,10 +85,15 @@ class SeveralModels:
                     stop = claim.stop or rest.reached(nodes=int(claims.nodes[k]))
                     result[i] = replace(claim, point=None, stop=stop, lower_any_rounding=None)
                 else:
-                    waiting.setdefault(tuple(sorted((*models, int(worst[k])))), []).append(i)
+                    waiting.setdefault(self._with(models, int(worst[k])), []).append(i)
         if listen is not None:
             listen(Progress(finished=len(points), people=len(points)))
         return [claim for claim in result if claim is not None]
+
+    def _with(self, models: tuple[int, ...], more: int) -> tuple[int, ...]:
+        """These models and one more, which may make some of them needless: those are added only if they refuse."""
+        function = self.target.models[more].function
+        return tuple(sorted([k for k in models if not function.implies(self.target.models[k].function)] + [more]))
 
     def _under(
         self, models: tuple[int, ...], points: Floats, limits: Limits, threads: int, listen: Listener | None

@@ -1,0 +1,92 @@
+"""How large a change of weights a decision survives: bisection on a proven bound, and on an evaluated attack."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import QuestionError, UnsupportedModel, UnsupportedQuestion
+from ifonly.model import Model
+from ifonly.model.own_layers import OwnLayers, own_layers
+from ifonly.model.weight_attack import lowest_network
+from ifonly.model.weight_box import WeightBox
+from ifonly.problem import ClassTarget, ProbabilityTarget, RobustToWeights, Target
+from ifonly.problem.already_satisfied import already_decided
+from ifonly.problem.robust import LARGEST
+from ifonly.results.robustness import Robustness
+
+Floats = NDArray[np.float64]
+Found = TypeVar("Found")
+
+FIRST = 1e-6
+"""The first change that is tried."""
+HALVINGS = 50
+
+
+def robustness_of(model: Model, point: Floats, target: Target | None, relative: bool) -> Robustness:
+    """How far the weights may change before a row is no longer decided as asked: by default, as it is now."""
+    scores = model.scores(point[None, :])
+    if target is None:
+        if not model.classes:
+            raise QuestionError("Say which score the row must keep with target=ScoreTarget(...): this is a regression.")
+        target = ClassTarget(model.classes[int(model.decide(scores)[0])], margin=0.0)
+    target.check(model)
+    if isinstance(target, ProbabilityTarget) and target.curved(model):
+        raise UnsupportedQuestion(
+            "Robustness to changed weights cannot be proven of a probability of one of three or more classes; ask for "
+            "a class."
+        )
+    if not already_decided(target, model, point[None, :], scores)[0]:
+        raise QuestionError(f"The model does not decide this row as asked ({target.describe()}), so nothing is robust.")
+    try:
+        centre = own_layers(model)
+    except UnsupportedModel as error:
+        raise UnsupportedQuestion(str(error)) from None
+    encoded = model.schema.encode(point[None, :])[0]
+
+    def unproven(delta: float) -> bool | None:
+        worst = RobustToWeights(delta, relative).accepted(model, target)
+        return None if worst.accepts_unchanged(model.schema, point[None, :])[0] else True
+
+    def refusing(delta: float) -> OwnLayers | None:
+        return _refusing(model, target, WeightBox(centre, delta, relative), encoded)
+
+    lower, _, _ = _edge(0.0, FIRST, unproven)
+    _, upper, network = _edge(lower, max(FIRST, 2.0 * lower), refusing)
+    exact = WeightBox(centre, 0.0).is_exact
+    return Robustness(
+        lower=lower, upper=upper, relative=relative, exact=exact, refusing=None if network is None else network.layers
+    )
+
+
+def _edge(low: float, high: float, find: Callable[[float], Found | None]) -> tuple[float, float, Found | None]:
+    """The largest change where nothing is found, the least where something is, and what: by doubling and bisection."""
+    found = find(high)
+    while found is None and high < LARGEST:
+        low, high = high, min(2.0 * high, LARGEST)
+        found = find(high)
+    if found is None:
+        return low, math.inf, None
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        one = find(middle)
+        if one is None:
+            low = middle
+        else:
+            high, found = middle, one
+    return low, high, found
+
+
+def _refusing(model: Model, target: Target, box: WeightBox, encoded: Floats) -> OwnLayers | None:
+    """A network of the box that does not decide the row as asked, by its own scores."""
+    for condition in target.conditions(model)[0]:
+        _, network = lowest_network(box, encoded, condition)
+        if not target.met(model, network.scores(encoded[None, :]), 0.0)[0]:
+            return network
+    return None
