@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ifonly import datasets, diagnostics, engines, errors, methods, mining, plausibility, population
+    from ifonly import causes, datasets, diagnostics, engines, errors, methods, mining, plausibility, population
+    from ifonly.causes import CausalModel, LinearEquation, ModelEquation, TableEquation
     from ifonly.certificate.check import CheckResult, check
     from ifonly.certificate.format import Certificate
     from ifonly.certifying.certifier import certify
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         Unknown,
         Within,
     )
+    from ifonly.results.recourse import Recourse
     from ifonly.results.sufficient import SufficientReason, SufficientReasons
     from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
 
@@ -78,6 +80,7 @@ _HOME = {
     "Answers": "ifonly.results",
     "Binary": "ifonly.schema",
     "Categorical": "ifonly.schema",
+    "CausalModel": "ifonly.causes",
     "Certificate": "ifonly.certificate.format",
     "Change": "ifonly.results",
     "CheckResult": "ifonly.certificate.check",
@@ -93,9 +96,11 @@ _HOME = {
     "Imputable": "ifonly.problem",
     "Integer": "ifonly.schema",
     "Limits": "ifonly.results",
+    "LinearEquation": "ifonly.causes",
     "MaxChanges": "ifonly.problem",
     "MaxDelta": "ifonly.problem",
     "Model": "ifonly.model",
+    "ModelEquation": "ifonly.causes",
     "Nearest": "ifonly.results",
     "Neighbourhood": "ifonly.problem.sufficiency",
     "Network": "ifonly.model",
@@ -111,6 +116,7 @@ _HOME = {
     "Range": "ifonly.problem",
     "Real": "ifonly.schema",
     "Reasons": "ifonly.results",
+    "Recourse": "ifonly.results.recourse",
     "Relaxation": "ifonly.results",
     "Rule": "ifonly.problem",
     "Schema": "ifonly.schema",
@@ -122,6 +128,7 @@ _HOME = {
     "Sufficiency": "ifonly.problem.sufficiency",
     "SufficientReason": "ifonly.results.sufficient",
     "SufficientReasons": "ifonly.results.sufficient",
+    "TableEquation": "ifonly.causes",
     "TopTarget": "ifonly.problem",
     "Unconstrained": "ifonly.problem",
     "Unknown": "ifonly.results",
@@ -137,6 +144,7 @@ _HOME = {
 """Where each public name is at home."""
 
 _MODULES = (
+    "causes",
     "datasets",
     "diagnostics",
     "engines",
@@ -156,6 +164,7 @@ __all__ = [
     "Answers",
     "Binary",
     "Categorical",
+    "CausalModel",
     "Certificate",
     "Change",
     "CheckResult",
@@ -171,9 +180,11 @@ __all__ = [
     "Imputable",
     "Integer",
     "Limits",
+    "LinearEquation",
     "MaxChanges",
     "MaxDelta",
     "Model",
+    "ModelEquation",
     "Nearest",
     "Neighbourhood",
     "Network",
@@ -189,6 +200,7 @@ __all__ = [
     "Range",
     "Real",
     "Reasons",
+    "Recourse",
     "Relaxation",
     "Rule",
     "Schema",
@@ -200,11 +212,13 @@ __all__ = [
     "Sufficiency",
     "SufficientReason",
     "SufficientReasons",
+    "TableEquation",
     "TopTarget",
     "Unconstrained",
     "Unknown",
     "Within",
     "audit",
+    "causes",
     "certify",
     "check",
     "datasets",

@@ -23,6 +23,7 @@ from ifonly.cli.doctor import doctor
 from ifonly.cli.explain import explain
 from ifonly.cli.invariants import invariants as _  # noqa: F401  a command of `schema`
 from ifonly.cli.models import model
+from ifonly.cli.recourse import recourse
 from ifonly.cli.schemas import schema
 from ifonly.cli.serve import serve
 from ifonly.cli.why import why
@@ -117,5 +118,5 @@ def app(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, explain, diverse, why, audit, certify, check, serve, schema, model, datasets, doctor):
+for command in (demo, explain, recourse, diverse, why, audit, certify, check, serve, schema, model, datasets, doctor):
     app.add_command(command)
