@@ -23,6 +23,7 @@ PUBLIC = [
     "Answers",
     "Binary",
     "Categorical",
+    "CausalModel",
     "Certificate",
     "Change",
     "CheckResult",
@@ -38,9 +39,11 @@ PUBLIC = [
     "Imputable",
     "Integer",
     "Limits",
+    "LinearEquation",
     "MaxChanges",
     "MaxDelta",
     "Model",
+    "ModelEquation",
     "Nearest",
     "Neighbourhood",
     "Network",
@@ -56,6 +59,7 @@ PUBLIC = [
     "Range",
     "Real",
     "Reasons",
+    "Recourse",
     "Relaxation",
     "RobustToWeights",
     "Robustness",
@@ -69,11 +73,13 @@ PUBLIC = [
     "Sufficiency",
     "SufficientReason",
     "SufficientReasons",
+    "TableEquation",
     "TopTarget",
     "Unconstrained",
     "Unknown",
     "Within",
     "audit",
+    "causes",
     "certify",
     "check",
     "datasets",
@@ -133,6 +139,7 @@ def test_the_verbs() -> None:
     assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "limits"]
     assert parameters(ifonly.Explainer.explain_to) == ["path", "table", "query", "keep", "existing", "engine"]
     assert parameters(ifonly.Explainer.explain_diverse) == ["row", "several", *asked]
+    assert parameters(ifonly.Explainer.recourse) == ["row", "causes", *asked]
     assert parameters(ifonly.Explainer.why) == ["row", "sufficiency", "target", "within", "several", "limits"]
     assert parameters(ifonly.certify) == ["explainer", "row", *asked]
 

@@ -12,7 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ifonly import datasets, diagnostics, engines, errors, methods, mining, plausibility, population
+    from ifonly import causes, datasets, diagnostics, engines, errors, methods, mining, plausibility, population
+    from ifonly.causes import CausalModel, LinearEquation, ModelEquation, TableEquation
     from ifonly.certificate.check import CheckResult, check
     from ifonly.certificate.format import Certificate
     from ifonly.certifying.certifier import certify
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         Unknown,
         Within,
     )
+    from ifonly.results.recourse import Recourse
     from ifonly.results.robustness import Robustness
     from ifonly.results.sufficient import SufficientReason, SufficientReasons
     from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
@@ -80,6 +82,7 @@ _HOME = {
     "Answers": "ifonly.results",
     "Binary": "ifonly.schema",
     "Categorical": "ifonly.schema",
+    "CausalModel": "ifonly.causes",
     "Certificate": "ifonly.certificate.format",
     "Change": "ifonly.results",
     "CheckResult": "ifonly.certificate.check",
@@ -95,9 +98,11 @@ _HOME = {
     "Imputable": "ifonly.problem",
     "Integer": "ifonly.schema",
     "Limits": "ifonly.results",
+    "LinearEquation": "ifonly.causes",
     "MaxChanges": "ifonly.problem",
     "MaxDelta": "ifonly.problem",
     "Model": "ifonly.model",
+    "ModelEquation": "ifonly.causes",
     "Nearest": "ifonly.results",
     "Neighbourhood": "ifonly.problem.sufficiency",
     "Network": "ifonly.model",
@@ -113,6 +118,7 @@ _HOME = {
     "Range": "ifonly.problem",
     "Real": "ifonly.schema",
     "Reasons": "ifonly.results",
+    "Recourse": "ifonly.results.recourse",
     "Relaxation": "ifonly.results",
     "RobustToWeights": "ifonly.problem",
     "Robustness": "ifonly.results.robustness",
@@ -126,6 +132,7 @@ _HOME = {
     "Sufficiency": "ifonly.problem.sufficiency",
     "SufficientReason": "ifonly.results.sufficient",
     "SufficientReasons": "ifonly.results.sufficient",
+    "TableEquation": "ifonly.causes",
     "TopTarget": "ifonly.problem",
     "Unconstrained": "ifonly.problem",
     "Unknown": "ifonly.results",
@@ -141,6 +148,7 @@ _HOME = {
 """Where each public name is at home."""
 
 _MODULES = (
+    "causes",
     "datasets",
     "diagnostics",
     "engines",
@@ -160,6 +168,7 @@ __all__ = [
     "Answers",
     "Binary",
     "Categorical",
+    "CausalModel",
     "Certificate",
     "Change",
     "CheckResult",
@@ -175,9 +184,11 @@ __all__ = [
     "Imputable",
     "Integer",
     "Limits",
+    "LinearEquation",
     "MaxChanges",
     "MaxDelta",
     "Model",
+    "ModelEquation",
     "Nearest",
     "Neighbourhood",
     "Network",
@@ -193,6 +204,7 @@ __all__ = [
     "Range",
     "Real",
     "Reasons",
+    "Recourse",
     "Relaxation",
     "RobustToWeights",
     "Robustness",
@@ -206,11 +218,13 @@ __all__ = [
     "Sufficiency",
     "SufficientReason",
     "SufficientReasons",
+    "TableEquation",
     "TopTarget",
     "Unconstrained",
     "Unknown",
     "Within",
     "audit",
+    "causes",
     "certify",
     "check",
     "datasets",

@@ -26,10 +26,12 @@ from ifonly.answering.given_model import given_model
 from ifonly.answering.identity import run_identity
 from ifonly.answering.proposals import accepted
 from ifonly.answering.records import RecordsOf
+from ifonly.answering.recourse import RecourseAnswerer
 from ifonly.answering.robustness import robustness_of
 from ifonly.answering.sufficient import sufficient_reasons
 from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import SizedCache, bytes_of
+from ifonly.causes import CausalModel
 from ifonly.errors import QuestionError, RowError, UnsupportedQuestion
 from ifonly.mining.usualness import ObservedRows
 from ifonly.population.actions import ChangeEvaluator
@@ -53,6 +55,7 @@ from ifonly.problem.sufficiency import Sufficiency, sufficiency_of
 from ifonly.progress import on_terminal
 from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
 from ifonly.results.records import record_kinds
+from ifonly.results.recourse import Recourse
 from ifonly.results.robustness import Robustness
 from ifonly.results.sufficient import SufficientReasons
 from ifonly.schema import Schema, index_of, read_points
@@ -102,6 +105,7 @@ class Explainer:
         self.reasons: bool | None = None
         self._everybody = merged(self.schema, (), self.constraints)
         self._answerer = Answerer(self.model, tolerances)
+        self._recourse = RecourseAnswerer(self._answerer)
         self._queries: SizedCache[Query] = SizedCache(QUERY_BYTES, bytes_of)
 
     def __repr__(self) -> str:
@@ -303,6 +307,26 @@ class Explainer:
         sufficiency = sufficiency_of(sufficiency, target, within, several)
         with self._shown(self._settings(limits, listen=False), lazy=False, heard=False) as settings:
             return sufficient_reasons(self._answerer, point, sufficiency, settings)
+
+    def recourse(
+        self,
+        row: Any,
+        causes: CausalModel,
+        query: Query | None = None,
+        *,
+        target: Any = None,
+        distance: str | Distance | None = None,
+        constraints: Sequence[AnyConstraint | str] = (),
+    ) -> Recourse:
+        """The cheapest action after which the model decides as asked, when the other features follow their causes.
+
+        The distance is the cost of what is acted on. Constraints on how a feature changes are about actions ("Age is
+        fixed" says that nobody can act on it; it may still follow); ranges, allowed values, rules between features and
+        other models are about the row that follows.
+        """
+        whole = self._with_everybodys(query_of(query, target, distance, constraints))
+        with self._shown(self._settings(reasons=self.reasons is not False)) as settings:
+            return self._recourse.recourse(row, causes, whole, settings)
 
     def robustness(self, answer: Any, *, target: Any = None, relative: bool = False) -> Robustness:
         """How far the network's weights may change before an answer (or any row) is no longer decided as it is.

@@ -22,6 +22,7 @@ COMMANDS: dict[str, list[str]] = {
         "--probability", "--one-of", "--top", "--at-least", "--at-most", "--margin", "--distance", "--scale", "--fix",
         "--only-up", "--only-down", "--rule", "--method", "--time-limit", "--node-limit", "--threads", "--output",
     ],
+    "recourse": ["--causes", "--holding", "--rows", "--rule"],
     "diverse": ["--dataset", "--rows", "-k", "--differ", "--apart", "--apart-distance", "--rule"],
     "why": ["--rows", "-k", "--within", "--radius", "--distance", "--prefer", "--target", "--time-limit"],
     "notice": ["--form", "--codes", "--field", "--fields", "--template", "--ways", "--html", "--annex", "--certificate",
@@ -41,7 +42,7 @@ ONE_ROW = ["--dataset", "compas", "--row", "0", "--method", "enumerate"]
 
 def words_for(command: str, option: str, word: str, few: Path) -> list[str]:
     base = {
-        "explain": ONE_ROW, "diverse": ONE_ROW, "why": ONE_ROW, "notice": ONE_ROW, "audit": [*ONE_ROW], "certify": [*ONE_ROW, "--output", "out.cert"],
+        "explain": ONE_ROW, "recourse": [*ONE_ROW[:4], *(["--causes", "gone.json"] if option != "--causes" else [])], "diverse": ONE_ROW, "why": ONE_ROW, "notice": ONE_ROW, "audit": [*ONE_ROW], "certify": [*ONE_ROW, "--output", "out.cert"],
         "schema infer": [str(few)] if option else [], "model show": ["gone.npz"] if option else [],
         "model convert": ["gone.npz", "out.npz"] if option else ["gone.npz"], "check": ["gone.cert"] if option else [],
         "datasets export": ["mnist"],

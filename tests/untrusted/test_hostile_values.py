@@ -29,6 +29,7 @@ from ifonly import (
     Allowed,
     Binary,
     Categorical,
+    CausalModel,
     ClassTarget,
     Distance,
     Explainer,
@@ -36,9 +37,11 @@ from ifonly import (
     Imputable,
     Integer,
     Limits,
+    LinearEquation,
     MaxChanges,
     MaxDelta,
     Model,
+    ModelEquation,
     Neighbourhood,
     Network,
     OneOfTarget,
@@ -51,6 +54,7 @@ from ifonly import (
     Query,
     Range,
     Real,
+    Recourse,
     RobustToWeights,
     Rule,
     Schema,
@@ -59,6 +63,7 @@ from ifonly import (
     Steps,
     Sufficiency,
     SufficientReasons,
+    TableEquation,
     TopTarget,
     Unconstrained,
     audit,
@@ -226,6 +231,28 @@ def reasoned(row: Any, sufficiency: Any, **more: Any) -> Any:
     return told
 
 
+CAUSES = CausalModel(
+    SCHEMA, {"Age": LinearEquation({"Owner": 1.0}), "Level": TableEquation(["Job"], {"clerk": "a", "nurse": "c"})}
+)
+
+
+def acted(row: Any, causes: Any, **more: Any) -> Any:
+    """The recourse, shown in every way, and read back from JSON."""
+    told = EXPLAINER.recourse(row, causes, **more)
+    page = str(told) + repr(told) + told.sentence() + told.to_html() + causes.to_svg()
+    assert page.replace("\n", "").isprintable()
+    assert Recourse.from_dict(json.loads(json.dumps(told.to_dict(), allow_nan=False))) == told
+    return told
+
+
+def _hashable(key: Any) -> Any:
+    try:
+        hash(key)
+    except TypeError:
+        return True
+    return key
+
+
 def page_of(picture: Any) -> Any:
     """The picture, shown in a page."""
     page = picture._repr_html_()
@@ -376,6 +403,43 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         {"row": ANN, "target": "approved", "within": 0.5, "several": None, "limits": Limits(seconds=600.0)},
     ),
     "why weights": (lambda weight: reasoned(ANN, Sufficiency(prefer={"Age": weight})), {"weight": 2.0}),
+    "recourse": (
+        acted,
+        {"row": ANN, "causes": CAUSES, "target": "approved", "distance": "l1", "constraints": ("at most 1 change",)},
+    ),
+    "CausalModel": (lambda **k: acted(ANN, CausalModel(**k)), {"schema": SCHEMA, "equations": CAUSES.equations, "holding": 0.1}),
+    "equation": (lambda equation: acted(ANN, CausalModel(SCHEMA, {"Age": equation})), {"equation": LinearEquation({"Owner": 1})}),
+    "LinearEquation": (lambda **k: acted(ANN, CausalModel(SCHEMA, {"Age": LinearEquation(**k)})),
+                       {"weights": {"Job": {"clerk": 1, "nurse": 2}}, "intercept": 0.5}),
+    "weight of an equation": (lambda weight: acted(ANN, CausalModel(SCHEMA, {"Age": LinearEquation({"Owner": weight})})), {"weight": 1}),
+    "TableEquation": (lambda **k: CausalModel(SCHEMA, {"Age": TableEquation(**k)}), {"parents": ["Owner"], "values": {True: 1, False: 2}}),
+    "value of a table": (lambda value: CausalModel(SCHEMA, {"Level": TableEquation(["Owner"], {True: value, False: "a"})}).after(ANN, {"Owner": True}),
+                         {"value": "b"}),
+    "key of a table": (lambda key: TableEquation(["Owner"], {_hashable(key): 1}), {"key": True}),
+    "ModelEquation": (lambda **k: CausalModel(SCHEMA, {"Age": ModelEquation(**k)}), {"parents": ["Owner"], "model": Network.of([([[1.0]], [0.0])])}),
+    "CausalModel.of": (CausalModel.of, {"graph": {"Age": ["Owner"]}, "regressors": {"Age": LinearEquation({"Owner": 1})}, "schema": SCHEMA}),
+    "CausalModel.fit": (CausalModel.fit, {"graph": {"Age": ["Owner"]}, "table": [ANN] * 12, "schema": SCHEMA, "equations": "linear"}),
+    "CausalModel.from_dict": (CausalModel.from_dict, {"data": CAUSES.to_dict(), "schema": SCHEMA}),
+    "causes plain data": (lambda **k: CausalModel.from_dict({**CAUSES.to_dict(), **k}, SCHEMA), {"equations": {}, "holding": 0.1, "version": 1}),
+    "equation plain data": (
+        lambda **k: CausalModel.from_dict({**CAUSES.to_dict(), "equations": {"Age": {"kind": "linear", **k}}}, SCHEMA),
+        {"weights": {"Owner": 1}, "intercept": 0},
+    ),
+    "table plain data": (
+        lambda **k: CausalModel.from_dict({**CAUSES.to_dict(), "equations": {"Age": {"kind": "table", **k}}}, SCHEMA),
+        {"parents": ["Owner"], "values": [[[True], 1], [[False], 2]]},
+    ),
+    "network plain data": (
+        lambda **k: CausalModel.from_dict({**CAUSES.to_dict(), "equations": {"Age": {"kind": "network", **k}}}, SCHEMA),
+        {"parents": ["Owner"], "layers": [{"weight": [[1.0]], "bias": [0.0]}]},
+    ),
+    "CausalModel.load": (lambda path: CausalModel.load(path, SCHEMA), {"path": "causes.json"}),
+    "CausalModel.after": (CAUSES.after, {"row": ANN, "actions": {"Owner": True}}),
+    "value of an action": (lambda value: CAUSES.after(ANN, {"Owner": value}), {"value": True}),
+    "Recourse.from_dict": (Recourse.from_dict, {"data": EXPLAINER.recourse(ANN, CAUSES).to_dict()}),
+    "recourse plain data": (
+        lambda **k: Recourse.from_dict({**EXPLAINER.recourse(ANN, CAUSES).to_dict(), **k}), EXPLAINER.recourse(ANN, CAUSES).to_dict(),
+    ),
     "Neighbourhood": (
         lambda **k: reasoned(ANN, Sufficiency(within=Neighbourhood(**k))),
         {"constraints": ("Age is fixed",), "radius": 0.5, "distance": "l1"},
@@ -590,7 +654,7 @@ def test_honest_values_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     missing = {"Scorecard.load", "Schema.load", "schema_from_json", "schema json", "load_model", "load_network", "load_pickle", "check",
                "Certificate.load", "read_answers", "Certificate.from_bytes", "prove", "certified_query", "certified_query of data",
-               "certified_query of a question", "ReasonCodes.from_dict", "ReasonCodes.load", "Notice.with_certificate",
+               "certified_query of a question", "ReasonCodes.from_dict", "ReasonCodes.load", "CausalModel.load", "Notice.with_certificate",
                "write_pages", "write_printout", "write_mail_merge"}  # fmt: skip
     for name, (call, given) in CALLS.items():
         if name not in missing:

@@ -24,6 +24,7 @@ from ifonly.cli.explain import explain
 from ifonly.cli.invariants import invariants as _  # noqa: F401  a command of `schema`
 from ifonly.cli.models import model
 from ifonly.cli.notice import notice
+from ifonly.cli.recourse import recourse
 from ifonly.cli.schemas import schema
 from ifonly.cli.serve import serve
 from ifonly.cli.why import why
@@ -118,5 +119,8 @@ def app(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, explain, diverse, why, notice, audit, certify, check, serve, schema, model, datasets, doctor):
+commands = (
+    demo, explain, recourse, diverse, why, notice, audit, certify, check, serve, schema, model, datasets, doctor,
+)  # fmt: skip
+for command in commands:
     app.add_command(command)

@@ -72,7 +72,7 @@ def why(as_json: bool, **options: Any) -> int:
         show_json({"reasons": [told.to_dict() for told in found.values()]})
     if page is not None and found:
         write_page(page, next(iter(found.values())), options)
-    return exit_code(found, wrong)
+    return exit_code(wrong, proven=all(told.status == "smallest" for told in found.values()))
 
 
 def read_sufficiency(options: dict[str, Any], source: Source) -> Sufficiency:
@@ -132,7 +132,7 @@ def reasons_of_rows(explainer: Explainer, source: Source, sufficiency: Sufficien
             bar(Progress(finished=done + 1, people=len(source.rows)))
 
 
-def exit_code(found: dict[int, SufficientReasons], wrong: dict[int, Exception]) -> int:
+def exit_code(wrong: dict[int, Exception], *, proven: bool) -> int:
     """Print the errors, and return the most serious exit code."""
     from ifonly.errors import Contradiction
 
@@ -142,4 +142,4 @@ def exit_code(found: dict[int, SufficientReasons], wrong: dict[int, Exception]) 
         return codes.CONTRADICTION
     if wrong:
         return codes.ERROR_ROWS
-    return codes.PROVEN if all(told.status == "smallest" for told in found.values()) else codes.LIMIT
+    return codes.PROVEN if proven else codes.LIMIT

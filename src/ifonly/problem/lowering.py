@@ -367,7 +367,7 @@ def costs_of(question: Question) -> Costs:
         rate_down=slope * down,
         option_cost=tables,
         most_changes=min([len(schema), *(rule.most for rule in question.rules if isinstance(rule, MaxChanges))]),
-        counts=np.array([name not in question.derived for name in schema.names]),
+        counts=np.array([name not in question.uncounted for name in schema.names]),
         partners=_partners(question),
     )
 
@@ -435,6 +435,7 @@ def _beside(columns: UnrolledColumns, stack: Stack, parts: Sequence[Part]) -> tu
     merged: Stack = []
     offset = [0] * (1 + len(parts))  # where the neurons of the model and of each part begin in the layer below
     inputs = columns.width
+    known: dict[tuple[int, ...], int] = {}  # hidden neurons that several parts share: where they begin, by their layers
     for k in range(len(stack)):
         rows: list[Floats] = []
         biases: list[Floats] = []
@@ -444,6 +445,12 @@ def _beside(columns: UnrolledColumns, stack: Stack, parts: Sequence[Part]) -> tu
             if k >= len(layers):
                 continue
             weight, bias = layers[k]
+            if p and k < len(layers) - 1:
+                shared = tuple(id(before) for before, _ in layers[: k + 1])
+                if shared in known:
+                    starts[-1] = known[shared]
+                    continue
+                known[shared] = outputs
             block = np.zeros((len(bias), inputs))
             block[:, offset[p] : offset[p] + weight.shape[1]] = weight
             rows.append(block)

@@ -106,6 +106,11 @@ class Question:
         return derived_features(self.constraints)
 
     @cached_property
+    def uncounted(self) -> frozenset[str]:
+        """The features of which it does not count that they change."""
+        return self.derived.union(*(one.uncounted for one in self.constraints if isinstance(one, MaxChanges)))
+
+    @cached_property
     def by_feature(self) -> tuple[Constraint, ...]:
         """The constraints on one feature each."""
         return tuple(c for c in self.constraints if not is_row_rule(c) and not isinstance(c, Accepted))  # type: ignore[misc]
@@ -257,7 +262,11 @@ class Question:
 
 
 def _not_counting(constraint: Any, derived: frozenset[str]) -> Any:
-    return replace(constraint, uncounted=derived) if isinstance(constraint, MaxChanges) else constraint
+    return (
+        replace(constraint, uncounted=constraint.uncounted | derived)
+        if isinstance(constraint, MaxChanges)
+        else constraint
+    )
 
 
 def _unusable(constraint: Any) -> QuestionError:

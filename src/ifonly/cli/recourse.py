@@ -1,0 +1,99 @@
+"""`ifonly recourse`: the cheapest action of each row, when other features follow their causes, with the proof."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ifonly.cli import codes
+from ifonly.cli.console import NUMBER, json_option, show, show_json
+from ifonly.cli.options import EFFORT, PAGE, QUESTION, SOURCE, with_options
+from ifonly.cli.outputs import page_path, write_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ifonly.causes import CausalModel
+    from ifonly.cli.source import Source
+    from ifonly.explainer import Explainer
+    from ifonly.problem import Query
+    from ifonly.results.recourse import Recourse
+
+EPILOG = f"""\b
+Examples:
+  ifonly recourse --dataset adult --row 0 --causes causes.json
+  ifonly recourse --model net.onnx --schema schema.json --rows people.csv --causes causes.json --fix Age --json
+  ifonly recourse --dataset credit --row 3 --causes causes.json --holding 0.05 --html advice.html
+
+{codes.EPILOG}"""
+
+
+@click.command(epilog=EPILOG)
+@with_options(SOURCE, QUESTION, EFFORT[:3], PAGE)
+@click.option("--causes", "causes_file", required=True, metavar="FILE",
+              help="The equations of the features that follow others (docs/causes.md).")  # fmt: skip
+@click.option("--holding", type=NUMBER, metavar="FEE",
+              help="What acting on a feature against its causes costs, beside its change (default: as in the file).")  # fmt: skip
+@json_option
+def recourse(causes_file: str, holding: float | None, as_json: bool, **options: Any) -> int:
+    """The cheapest action after which the model decides as asked, when other features follow their causes."""
+    from ifonly.causes import CausalModel
+    from ifonly.cli.explain import explainer_and_query
+    from ifonly.cli.source import read_source
+    from ifonly.cli.why import exit_code
+    from ifonly.errors import QuestionError
+    from ifonly.report.recourse import recourse_page
+
+    if options["html"] is not None and len(options["chosen"]) != 1 and options["first"] != 1:
+        raise QuestionError("A page of recourse is about one person: say which with --row I.")
+    page = page_path(options)
+    source = read_source(options)
+    causes = CausalModel.load(causes_file, source.model.schema)
+    causes = causes if holding is None else causes.with_holding(holding)
+    explainer, query = explainer_and_query(source, {**options, "threads": 1, "why": None})
+    explainer = explainer.using(_method(options["methods"]))
+    found: dict[int, Recourse] = {}
+    wrong: dict[int, Exception] = {}
+    for number, told in recourse_of_rows(explainer, source, causes, query):
+        if isinstance(told, Exception):
+            wrong[number] = told
+            continue
+        if not as_json:
+            show(recourse_page(told, options["language"], options["subject"]))
+        found[number] = told
+    if as_json:
+        show_json({"recourse": [told.to_dict() for told in found.values()]})
+    if page is not None and found:
+        write_page(page, next(iter(found.values())), options)
+    return exit_code(wrong, proven=all(told.status in ("nearest", "none exists") for told in found.values()))
+
+
+def _method(words: str | None) -> Any:
+    from ifonly.cli.query_arguments import read_methods
+    from ifonly.errors import QuestionError
+
+    methods = read_methods(words)
+    if len(methods) > 1:
+        raise QuestionError("An action is found by one method; name one with --method.")
+    return methods[0]
+
+
+def recourse_of_rows(
+    explainer: Explainer, source: Source, causes: CausalModel, query: Query
+) -> Iterator[tuple[int, Any]]:
+    """The recourse of each row, or the error of one that does not fit."""
+    from dataclasses import replace
+
+    from ifonly.errors import Contradiction, RowError
+    from ifonly.report import progress
+    from ifonly.results import Progress
+
+    with progress(len(source.rows)) as bar:
+        for done, (number, row) in enumerate(source.rows.items()):
+            try:
+                told = explainer.recourse(row, causes, query)
+                yield number, replace(told, answer=replace(told.answer, row=number))
+            except (RowError, Contradiction) as error:
+                yield number, error
+            bar(Progress(finished=done + 1, people=len(source.rows)))

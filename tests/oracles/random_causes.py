@@ -1,0 +1,246 @@
+"""Random causal models with finitely many actions, and the cheapest action by trying all of them.
+
+The equations are evaluated by code of its own, one feature at a time: nothing is shared with what is tested but the
+user's model, the rules' own verdicts and the definition of the distance.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ifonly import Binary, Categorical, Distance, Fixed, Integer, Network, Ordinal, Real, Rule, Schema, Steps
+from ifonly.causes import CausalModel, LinearEquation, ModelEquation, TableEquation
+from ifonly.model import Model, network_model
+from ifonly.problem import ClassTarget
+from ifonly.problem.rules import AnyConstraint
+
+STEP = 0.5
+
+
+@dataclass(frozen=True)
+class CausalCase:
+    """A question whose actions are finitely many."""
+
+    schema: Schema
+    causes: CausalModel
+    model: Model
+    person: dict[str, Any]
+    distance: Distance
+    constraints: tuple[AnyConstraint, ...]
+    functions: dict[str, Any]
+    """By feature with causes: its equation as a function of a point."""
+
+
+def causal_case(seed: int, most: int = 5) -> CausalCase:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, most + 1))
+    features = [_feature(f"x{g}", rng) for g in range(n)]
+    schema = Schema(features)
+    equations: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
+    for g in range(1, n):
+        feature = features[g]
+        if isinstance(feature, Categorical) or rng.random() < 0.3:
+            continue
+        parents = sorted(rng.choice(g, size=int(rng.integers(1, min(g, 3) + 1)), replace=False).tolist())
+        equations[feature.name], functions[feature.name] = _equation(schema, parents, feature, rng)
+    fees = {name: float(rng.choice([0.0, 0.02, 0.3])) for name in equations}
+    causes = CausalModel(schema, equations, holding=fees if rng.random() < 0.5 else float(rng.choice([0.0, 0.01, 0.2])))
+    columns = len(schema.columns)
+    scale = 1.0 / np.array([max(1.0, abs(end)) for end in _largest(schema)])
+    hidden = int(rng.integers(0, 4))
+    if hidden:
+        layers = [(rng.normal(size=(hidden + 2, columns)) * scale, rng.normal(size=hidden + 2) * 0.3),
+                  (rng.normal(size=(1, hidden + 2)), rng.normal(size=1) * 0.3)]  # fmt: skip
+    else:
+        layers = [(rng.normal(size=(1, columns)) * scale, rng.normal(size=1) * 0.3)]
+    model = network_model(Network.of(layers), schema, classes=("no", "yes"))
+    person = {f.name: f.value(_any_value(f, rng)) for f in features}
+    norm = str(rng.choice(["l0", "l1", "l2", "linf"]))
+    weights = {f.name: float(rng.choice([0.5, 1.0, 3.0])) for f in features}
+    ordered = [f.name for f in features if not isinstance(f, Categorical)]
+    directions = {"up": {name: 2.0 for name in ordered if rng.random() < 0.3}} if rng.random() < 0.5 else {}
+    constraints: list[AnyConstraint] = [Steps(f.name, STEP) for f in features if isinstance(f, Real)]
+    constraints += [Fixed(f.name) for f in features if rng.random() < 0.2]
+    numbers = [f.name for f in features if isinstance(f, Real | Integer)]
+    if len(numbers) >= 2 and rng.random() < 0.3:
+        constraints.append(Rule(f"{numbers[0]} + {numbers[-1]} <= {float(rng.integers(1, 6)) + 0.25}"))
+    return CausalCase(
+        schema, causes, model, person, Distance(norm, weights=weights, **directions), tuple(constraints), functions
+    )
+
+
+def _feature(name: str, rng: np.random.Generator) -> Any:
+    match int(rng.integers(0, 6)):
+        case 0:
+            return Integer(name, 0, 4)
+        case 1:
+            return Binary(name)
+        case 2:
+            return Ordinal(name, ["a", "b", "c"], encoding=str(rng.choice(["thermometer", "onehot", "code"])))
+        case 3:
+            return Categorical(name, ["p", "q", "r"])
+        case _:
+            return Real(name, -1.0, 3.0)
+
+
+def _any_value(feature: Any, rng: np.random.Generator) -> float:
+    if isinstance(feature, Real):
+        return float(np.round(rng.uniform(-1.0, 3.0), 3)) if rng.random() < 0.8 else float(rng.choice([-1.0, 3.0]))
+    return float(rng.integers(0, feature.count))
+
+
+def _largest(schema: Schema) -> list[float]:
+    ends = [1.0] * len(schema.columns)
+    for feature, columns in zip(schema.features, schema.feature_columns, strict=True):
+        if isinstance(feature, Integer | Real):
+            ends[int(columns[0])] = feature.upper
+    return ends
+
+
+def _equation(schema: Schema, parents: list[int], feature: Any, rng: np.random.Generator) -> tuple[Any, Any]:
+    causes = [schema.features[p] for p in parents]
+    names = [f.name for f in causes]
+    kind = int(rng.integers(0, 3))
+    if kind == 0 and all(not isinstance(f, Real) for f in causes):
+        values = {}
+        for key in itertools.product(*([f.value(float(k)) for k in range(f.count)] for f in causes)):
+            values[key] = float(np.round(rng.normal() * 1.5, 2))
+        table = TableEquation(names, values)
+        return table, lambda p: values[tuple(f.value(float(p[g])) for f, g in zip(causes, parents, strict=True))]
+    if kind == 1:
+        columns = sum(len(f.column_names) for f in causes)
+        w1, b1 = rng.normal(size=(3, columns)) * 0.7, rng.normal(size=3) * 0.5
+        w2 = rng.normal(size=(1, 3)) * 0.7
+        network = Network.of([(w1, b1), (w2, np.zeros(1))])
+        own = Schema(causes)
+
+        def through(point: Any) -> float:
+            encoded = own.encode(np.array([[point[g] for g in parents]]))[0]
+            hidden = [max(0.0, math.fsum([*(w1[k] * encoded), b1[k]])) for k in range(3)]
+            return math.fsum(w2[0, k] * hidden[k] for k in range(3))
+
+        return ModelEquation(names, network), through
+    weights: dict[str, Any] = {}
+    for f in causes:
+        if isinstance(f, Categorical):
+            weights[f.name] = {option: float(np.round(rng.normal(), 1)) for option in f.options}
+        else:
+            weights[f.name] = float(np.round(rng.normal() * 0.8, 1))
+    start = float(np.round(rng.normal(), 1))
+
+    def linear(point: Any) -> float:
+        total = start
+        for f, g in zip(causes, parents, strict=True):
+            w = weights[f.name]
+            total += w[f.value(float(point[g]))] if isinstance(w, dict) else w * point[g]
+        return total
+
+    return LinearEquation(weights, start), linear
+
+
+def cheapest_by_trying(case: CausalCase, target: ClassTarget) -> float:
+    """The least cost of all actions; infinity where none does it."""
+    schema, before = case.schema, case.schema.read(case.person)
+    fixed = {c.feature for c in case.constraints if isinstance(c, Fixed)}
+    rules = [c for c in case.constraints if isinstance(c, Rule)]
+    choices: list[list[float | None]] = []
+    for g, feature in enumerate(schema.features):
+        values: list[float | None]
+        if feature.name in fixed:
+            values = []
+        elif isinstance(feature, Real):
+            steps = range(
+                math.ceil((feature.lower - before[g]) / STEP - 1e-9),
+                math.floor((feature.upper - before[g]) / STEP + 1e-9) + 1,
+            )
+            values = [float(np.round(before[g] + k * STEP, 9)) for k in steps]
+        else:
+            low = feature.lower if isinstance(feature, Integer) else 0.0
+            values = [low + k for k in range(feature.count)]
+        follows = feature.name in case.functions
+        choices.append([None, *(v for v in values if follows or v != before[g])])
+    order = [schema.index(name) for name in schema.names if name in case.functions]
+    noise = {g: before[g] - case.functions[schema.names[g]](before) for g in order}
+    best = math.inf
+    rows, costs = [], []
+    for chosen in itertools.product(*choices):
+        row = _predicted(case, before, chosen, order, noise)
+        if row is None or not all(rule.allows_row(schema, before, row) for rule in rules):
+            continue
+        rows.append(row)
+        costs.append(_cost(case, before, chosen))
+    if rows:
+        met = target.met(case.model, case.model.scores(np.array(rows)))
+        best = min((cost for cost, good in zip(costs, met.tolist(), strict=True) if good), default=math.inf)
+    return best
+
+
+def _predicted(case: CausalCase, before: Any, chosen: Any, order: list[int], noise: dict[int, float]) -> Any:
+    row = np.array([b if v is None else v for b, v in zip(before, chosen, strict=True)])
+    for g in order:
+        if chosen[g] is not None:
+            continue
+        feature, number = case.schema.features[g], case.functions[case.schema.names[g]](row) + noise[g]
+        if isinstance(feature, Real):
+            if not feature.lower - 1e-9 <= number <= feature.upper + 1e-9:
+                return None
+            row[g] = min(max(number, feature.lower), feature.upper)
+            row[g] = before[g] if abs(row[g] - before[g]) < 1e-10 else row[g]
+        else:
+            low, high = (feature.lower, feature.upper) if isinstance(feature, Integer) else (0.0, feature.count - 1.0)
+            row[g] = math.floor(number + 0.5 + 1e-9)
+            if not low <= row[g] <= high:
+                return None
+    return row
+
+
+def _cost(case: CausalCase, before: Any, chosen: Any) -> float:
+    """By the definition: the distance of what is done, with a fee for each feature that is cut from its causes."""
+    schema, distance = case.schema, case.distance
+    after = np.array([b if v is None else v for b, v in zip(before, chosen, strict=True)])
+    deltas = distance.changes(schema, before, after) * distance.weight_vector(schema)
+    holds = case.causes.holding
+    fees = [
+        (holds.get(n, 0.01) if isinstance(holds, dict) else holds) * distance.weights.get(n, 1.0)
+        for n, v in zip(schema.names, chosen, strict=True) if v is not None and n in case.functions
+    ]  # fmt: skip
+    parts = [*deltas.tolist(), *fees]
+    size = len(schema)
+    match str(distance.norm):
+        case "l0":
+            weights = distance.weight_vector(schema)
+            moved = sum(w for w, a, b in zip(weights, after, before, strict=True) if a != b)
+            return float(moved + sum(fees)) / size
+        case "l2":
+            return math.sqrt(sum(p * p for p in parts) / size)
+        case "linf":
+            return max(parts, default=0.0) / size
+        case _:
+            return sum(parts) / size
+
+
+def real_case(seed: int) -> CausalCase:
+    """Real numbers, linear equations, l1: 3 to 6 features in a random graph, a linear model or a ReLU network."""
+    rng = np.random.default_rng([seed, 7])
+    n = int(rng.integers(3, 7))
+    schema = Schema([Real(f"x{g}", -2.0, 3.0) for g in range(n)])
+    equations: dict[str, Any] = {}
+    for g in range(1, n):
+        parents = [p for p in range(g) if rng.random() < 0.5]
+        if parents:
+            weights = {f"x{p}": float(rng.normal() * 0.7) for p in parents}
+            equations[f"x{g}"] = LinearEquation(weights, float(rng.normal() * 0.3))
+    causes = CausalModel(schema, equations, holding=float(rng.choice([0.0, 0.01, 0.1])))
+    hidden = int(rng.choice([0, 4, 6]))
+    shapes = [(1, n)] if not hidden else [(hidden, n), (1, hidden)]
+    layers = [(rng.normal(size=shape), rng.normal(size=shape[0]) * 0.5) for shape in shapes]
+    model = network_model(Network.of(layers), schema, classes=("no", "yes"))
+    person = {name: float(np.round(rng.uniform(-1.5, 2.5), 3)) for name in schema.names}
+    weights = {name: float(rng.choice([0.5, 1.0, 2.0])) for name in schema.names}
+    return CausalCase(schema, causes, model, person, Distance("l1", weights=weights), (), {})
