@@ -231,12 +231,22 @@ class Lowered(Costs):
         """(person, required neuron): does the person's own row meet the rule?"""
         rules, schema = self.question.rules, self.question.schema
         held = np.zeros((len(points), len(self.required)), dtype=bool)
-        if len(self.required):
-            numbers = sorted(set(self.required_rule.tolist()))
-            verdict = {r: rows_allowed(rules[r], schema, points, points) for r in numbers}
-            for j, r in enumerate(self.required_rule.tolist()):
-                held[:, j] = verdict[r]
+        if not len(self.required):
+            return held
+        if len(points) == 1 and (known := self._held_by_one.get(points.tobytes())) is not None:
+            return known.copy()
+        numbers = sorted(set(self.required_rule.tolist()))
+        verdict = {r: rows_allowed(rules[r], schema, points, points) for r in numbers}
+        for j, r in enumerate(self.required_rule.tolist()):
+            held[:, j] = verdict[r]
+        if len(points) == 1:  # a search over boxes asks for one person again and again
+            self._held_by_one.clear()
+            self._held_by_one[points.tobytes()] = held.copy()
         return held
+
+    @cached_property
+    def _held_by_one(self) -> dict[bytes, NDArray[np.bool_]]:
+        return {}
 
     @cached_property
     def columns(self) -> Floats:

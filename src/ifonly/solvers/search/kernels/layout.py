@@ -32,7 +32,8 @@ OUTER = _FAST
 """For kernels that Python calls (`with_cache`). They must close over `SOURCES`: numba looks only at the file of what it
 caches.
 
-A plain int or bool that is written where an INNER kernel is called is compiled for, value by value: `np.int64(2)` is not.
+A plain int or bool that is written where an INNER kernel is called is compiled for, value by value; `np.int64(2)` is
+not.
 """
 
 SOURCES = fingerprint(__file__)

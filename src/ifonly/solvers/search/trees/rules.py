@@ -28,6 +28,8 @@ from ifonly.solvers.search.worker import Budget
 from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
+MOST_ENDS = 100_000
+"""Of so many domains of a number between two cells are the ends kept."""
 
 
 class RuledBoxes:
@@ -42,6 +44,7 @@ class RuledBoxes:
             networks = replace(question, model=always, target=ClassTarget(1))
         self.solver = SearchSolver(lowered=lower(networks, simplify=True), tolerances=tolerances, table=None)
         self.solver.packed.kernels.prepare()
+        self._ends: dict[tuple[bytes, int, int, int], tuple[float, float]] = {}
 
     def admits(self, factual: Floats, point: Floats) -> bool:
         """Is a row admitted by all constraints, and accepted by the networks under any rounding?"""
@@ -63,26 +66,39 @@ class RuledBoxes:
         """The person's domains, no wider than the box."""
         cells, costs = self.cells, self.cells.costs
         lower, upper, allowed = people.lower.copy(), people.upper.copy(), people.allowed.copy()
+        person, first, last = people.factual.tobytes(), least.tolist(), most.tolist()
+        if len(self._ends) > MOST_ENDS:
+            self._ends.clear()
         for g in range(costs.features):
             columns = slice(int(costs.start[g]), int(costs.start[g + 1]))
             if not costs.numeric[g]:
                 classes = cells.classes(g)
                 allowed[0, columns] &= (left[g, classes >> 6] >> (classes & 63).astype(np.uint64)) & np.uint64(1) != 0
                 continue
-            cuts, own, step = cells.cuts(g), float(people.factual[0, g]), float(costs.step[g])
-            if least[g] > 0:
-                lower[0, g] = max(lower[0, g], math.nextafter(cuts[least[g] - 1], math.inf))
-            if most[g] < len(cuts):
-                upper[0, g] = min(upper[0, g], cuts[most[g]])
-            grid = self.question.schema.grids.get(g)
-            if grid is not None and lower[0, g] <= upper[0, g] and not costs.relative(g):
-                ends = float(lower[0, g]), float(upper[0, g])
-                lower[0, g], upper[0, g], _ = on_grid(grid, own, ends, relative=False)
-            elif step > 0.0 and lower[0, g] <= upper[0, g]:
-                first, last = steps_between(own, step, float(lower[0, g]), float(upper[0, g]))
-                lower[0, g], upper[0, g] = stepped(own, first, step), stepped(own, last, step)
-            allowed[0, columns] = lower[0, g] <= upper[0, g]
+            key = person, g, first[g], last[g]
+            ends = self._ends.get(key)
+            if ends is None:
+                ends = self._ends[key] = self._interval(people, g, first[g], last[g])
+            lower[0, g], upper[0, g] = ends
+            allowed[0, columns] = ends[0] <= ends[1]
         return replace(people, lower=lower, upper=upper, allowed=allowed)
+
+    def _interval(self, people: People, g: int, least: int, most: int) -> tuple[float, float]:
+        """The ends of a number's domain between two of its cells: values that it can take. The first is above the last
+        where there is none."""
+        costs, cuts, own = self.cells.costs, self.cells.cuts(g), float(people.factual[0, g])
+        lower, upper, step = float(people.lower[0, g]), float(people.upper[0, g]), float(costs.step[g])
+        if least > 0:
+            lower = max(lower, math.nextafter(cuts[least - 1], math.inf))
+        if most < len(cuts):
+            upper = min(upper, float(cuts[most]))
+        grid = self.question.schema.grids.get(g)
+        if grid is not None and lower <= upper and not costs.relative(g):
+            lower, upper, _ = on_grid(grid, own, (lower, upper), relative=False)
+        elif step > 0.0 and lower <= upper:
+            first, last = steps_between(own, step, lower, upper)
+            lower, upper = stepped(own, first, step), stepped(own, last, step)
+        return lower, upper
 
 
 def elsewhere(forest: Forest, stack: Stack, s: int) -> NDArray[np.int32]:
