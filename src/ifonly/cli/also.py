@@ -37,9 +37,7 @@ def read_also(options: Mapping[str, Any], schema: Schema) -> tuple[Accepted | Ac
     return (AcceptedBySome(least, found),)
 
 
-def named_rules(
-    rules: Sequence[str], also: Sequence[Accepted | AcceptedBySome]
-) -> tuple[list[Any], list[Accepted | AcceptedBySome]]:
+def named_rules(rules: Sequence[str], also: Sequence[Accepted | AcceptedBySome]) -> tuple[list[Any], list[Any]]:
     """The rules with the models that they name ("fraud check accepts"), and the models that no rule names."""
     known = {one.name: one for one in also if isinstance(one, Accepted)}
     found = list(named_models(rules, known)) if known else list(rules)
