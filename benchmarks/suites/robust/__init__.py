@@ -25,6 +25,8 @@ TRAINING_ROWS = 4000
 AGAIN = 8
 """Models that are trained again: half on bootstrap samples, half from other initial weights."""
 DRAWN_AT_ONCE = 500
+GAP = 1e-6
+"""Distances closer than this are equal: it is the gap within which an answer is called nearest."""
 
 
 @dataclass
@@ -114,8 +116,9 @@ def _say_differences(name: str, hidden: tuple[int, ...], found: dict[str, Answer
     both = np.isfinite(theirs) & np.isfinite(ours)
     more = ours[both] - theirs[both]
     console().print(
-        f"{name} {hidden}: of {both.sum()} that both answer, ours is farther for {(more > 1e-9).sum()}, nearer for "
-        f"{(more < -1e-9).sum()}; on average {np.mean(ours[both] / theirs[both]):.3f} of MCE-R's distance"
+        f"{name} {hidden}: of {both.sum()} that both answer, ours is farther for {(more > GAP).sum()} (at most by "
+        f"{more.max(initial=0.0):.2g}), nearer for {(more < -GAP).sum()}; on average "
+        f"{np.mean(ours[both] / theirs[both]):.3f} of MCE-R's distance"
     )
 
 
