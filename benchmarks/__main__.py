@@ -25,6 +25,7 @@ from benchmarks.suites import (
     possible,
     reals,
     reals_trees,
+    robust,
     rules,
     scale,
     search,
@@ -36,7 +37,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, one_call, limits, invariants, possible, chains, trees, tree_race, reals_trees, smooth, reals, audit,
+    first, one_call, limits, invariants, possible, chains, robust, trees, tree_race, reals_trees, smooth, reals, audit,
     audit_stream, population, desk, why,
 )  # fmt: skip
 

@@ -3,6 +3,8 @@
     support       by feature: the options that occur and the range of the numbers        ordinary constraints
     pairs         options that occur together, and the range of a number given an option  rules (linear, whole)
     Near          within a distance of some row of the data                              a condition, by branching
+    inliers       what an isolation forest, fitted on the data, takes for no outlier     another model that accepts
+    reconstructed what an autoencoder returns nearly as it was                           another model that accepts
     Mahalanobis   || L (x - x0) ||_1, where L^T L is the inverse covariance              a condition, or the cost itself
 
 All of them are exact: an answer under them is the nearest plausible row, with the same proof as any other. What is
@@ -18,7 +20,9 @@ from ifonly.problem.learned import (
     Near,
     NumberGivenOption,
     OptionsTogether,
+    inliers,
     pairs,
+    reconstructed,
     support,
 )
 
@@ -29,6 +33,8 @@ __all__ = [
     "NumberGivenOption",
     "OptionsTogether",
     "explain_correlated",
+    "inliers",
     "pairs",
+    "reconstructed",
     "support",
 ]

@@ -35,6 +35,27 @@ def test_every_answer_is_accepted_by_both(run, compas, fraud):
     assert all(one["counterfactual"]["PriorsCount"] <= 1 for one in score if one["counterfactual"])
 
 
+def test_rules_name_the_models(run, compas, fraud, tmp_path):
+    """A model that a rule names is required by the rule, and not beside it."""
+    words = (*compas.words(), "--target", "low risk")
+    also = ("--also", f"fraud check={fraud}", "--also-target", "fraud check=fine")
+    both = (*also, "--also", f"other={fraud}", "--also-target", "other>=2.5")
+
+    def rows(*more):
+        return [one["counterfactual"] for one in answers(run, *more)]
+
+    required = rows(*words, *also)
+    assert rows(*words, *both) != required
+    assert rows(*words, *also, "--rule", "fraud check accepts") == required
+    assert rows(*words, *both, "--rule", "at least 1 of fraud check, other accept") == required
+    query = tmp_path / "query.json"
+    query.write_text(json.dumps({"target": "low risk", "constraints": ["fraud check accepts"]}))
+    assert rows(*compas.words(), *also, "--query", query) == required
+    wrong = run(*words, *also, "--rule", "fraud chek accepts")
+    assert wrong.exit_code != 0
+    assert "did you mean 'fraud check'" in wrong.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

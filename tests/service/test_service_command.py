@@ -87,6 +87,21 @@ def test_several_models_have_names(opened, folder) -> None:
     assert [len(registered.explainer.constraints) for registered in registry] == [1, 2]
 
 
+def test_other_models_must_accept_too(opened, folder) -> None:
+    """For everybody, unless a rule names them; requests can name them either way."""
+    words = [f"--model={folder}/a.npz", f"--schema={folder}/a.json", f"--also=b={folder}/a.npz", "--also-target=b=1",
+             f"--also=c={folder}/a.npz", "--also-target=c>=2"]  # fmt: skip
+    for rules, described in (([], ["b accepts", "c accepts"]), (["--rule=b accepts"], ["b accepts", "c accepts"]),
+                             (["--rule=at least 1 of b, c accept"], ["at least 1 of b, c accept"])):  # fmt: skip
+        opened.clear()
+        assert run(*words, *rules).exit_code == 0
+        explainer = opened[0][0][0].explainer
+        assert [one.describe() for one in explainer.constraints] == described
+        assert set(explainer.known) == {"b", "c"} and not opened[0][0][0].certificates
+    told = run(*words[:2], f"--also=b={folder}/none.npz")
+    assert told.exit_code == 2 and "--also b: " in told.output
+
+
 @pytest.mark.parametrize(("words", "said"), [
     ([], "--demo"),
     (["--model", "{}/a.npz"], "--schema model=FILE"),

@@ -90,7 +90,7 @@ from ifonly.notices import (
     write_pages,
     write_printout,
 )
-from ifonly.plausibility import Mahalanobis, Near
+from ifonly.plausibility import Mahalanobis, Near, inliers, reconstructed
 from ifonly.population import CsvOutput, Grouping, flip_sets
 from ifonly.population.reading import read_answers
 from ifonly.problem import scales_from_data
@@ -181,6 +181,7 @@ HOSTILE: dict[str, Any] = {
 SCHEMA = Schema([Integer("Age", 17, 20), Ordinal("Level", ["a", "b", "c"]), Categorical("Job", ["clerk", "nurse"]),
                  Binary("Owner")])  # fmt: skip
 MODEL = network_model(Network.of([(np.ones((1, 7)), [-20.0])]), SCHEMA, classes=("denied", "approved"))
+AUTOENCODER = network_model(Network.of([(0.9 * np.eye(7), [0.0] * 7)]), SCHEMA, regression=True)
 THREE = network_model(Network.of([(np.eye(3, 7), [0.0] * 3)]), SCHEMA, classes=("x", "y", "z"))
 EXPLAINER = Explainer(MODEL)
 ANN = {"Age": 18, "Level": "a", "Job": "clerk", "Owner": False}
@@ -602,6 +603,14 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         lambda **k: Mahalanobis.of(SCHEMA, **k).between(ANN, {**ANN, "Age": 20}), {"table": TABLE, "ridge": 1e-3},
     ),
     "Mahalanobis.within": (lambda at_most: Mahalanobis.of(SCHEMA, TABLE).within(at_most), {"at_most": 1.0}),
+    "inliers": (
+        lambda **k: ask(constraints=[inliers(SCHEMA, **k)]),
+        {"table": TABLE, "outliers": 0.1, "trees": 2},
+    ),
+    "reconstructed": (
+        lambda **k: ask(constraints=[reconstructed(**k)]),
+        {"autoencoder": AUTOENCODER, "schema": SCHEMA, "at_most": 9.0, "norm": "l1"},
+    ),
     "Near.of": (lambda **k: ask(constraints=[Near.of(SCHEMA, **k)]), {"table": TABLE, "at_most": 1.0, "distance": "l1"}),
     "check": (lambda file: ifonly.check(file), {"file": "x.cert"}),
     "Certificate.load": (ifonly.Certificate.load, {"path": "x.cert"}),

@@ -19,6 +19,7 @@ import numpy as np
 from ifonly.answering.checked_results import CheckedResults
 from ifonly.answering.probability_planes import ProbabilityQuestion, nearest_within
 from ifonly.answering.values import CheckedResult, Floats, ResolvedTarget, SearchSettings, uncounted
+from ifonly.answering.weight_scenarios import Searches, nearest_robust, surroundings
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.model import Model
@@ -209,12 +210,12 @@ class CheckedSolver:
         if isinstance(target, ProbabilityTarget) and target.curved(self.model):
             return self._within_curve(target, points, query, settings)
         if len(questions) == 1:
-            return self._checked(questions[0], points, settings)
+            return self._robust(questions[0], query, points, settings)
         share = replace(settings, limits=_shared(settings.limits, len(questions)))
         quiet = replace(share, listen=uncounted(settings.listen))
         *others, last = questions
-        results = [self._checked(question, points, quiet) for question in others]
-        results.append(self._checked(last, points, share))
+        results = [self._robust(question, query, points, quiet) for question in others]
+        results.append(self._robust(last, query, points, share))
         return [self._nearest_of(resolved, each) for each in zip(*results, strict=True)]
 
     def _nearest_of(self, resolved: ResolvedTarget, each: tuple[CheckedResult, ...]) -> CheckedResult:
@@ -256,6 +257,27 @@ class CheckedSolver:
             )
 
         return nearest_within(curve, beyond, points, settings.limits, settings.listen)
+
+    def _robust(
+        self, question: Question, query: Query, points: Floats, settings: SearchSettings
+    ) -> Sequence[CheckedResult]:
+        """The nearest rows, also where it takes many searches: what all networks around the model accept."""
+        target = question.single_target
+        around = surroundings(query.constraints, self.model, target)
+        if not around:
+            return self._checked(question, points, settings)
+        kept = tuple(c for c in query.constraints if all(c is not one.constraint for one in around))
+
+        def solve(point: Floats, networks: Sequence[Accepted], limits: Limits) -> CheckedResult:
+            relaxed = replace(query, constraints=(*kept, *networks))
+            found = self.question(target, relaxed)
+            return self._checked(found, point[None, :], replace(settings, limits=limits, listen=None))[0]
+
+        def bound(point: Floats, limits: Limits) -> CheckedResult:
+            return self._checked(question, point[None, :], replace(settings, limits=limits, listen=None))[0]
+
+        searches = Searches(solve, bound, lambda other, one, limits: searched(other, one, limits, self.tolerances))
+        return nearest_robust(around, searches, points, settings, self.tolerances)
 
     def _checked(self, question: Question, points: Floats, settings: SearchSettings) -> Sequence[CheckedResult]:
         """Claims whose rows the user's own model accepts. Where it refuses one, search again with more caution."""
@@ -346,6 +368,12 @@ class CheckedSolver:
             return Stop(StoppedBy.TOLERANCES)
         edges = question.rules and len(question.schema.reals)  # rules about other values have no edges
         return Stop(StoppedBy.EDGE if edges else StoppedBy.CLOSE)
+
+
+def searched(question: Question, point: Floats, limits: Limits, tolerances: Tolerances) -> Claim:
+    """What the search claims of one point, checked."""
+    settings = SearchSettings(method=Search(), limits=limits)
+    return CheckedSolver(question.model, tolerances)._checked(question, point[None, :], settings)[0].claim
 
 
 def bytes_of_question(question: Question) -> int:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.answering.checked_solver import searched
+from ifonly.answering.weight_verification import SEARCHED, verified
 from ifonly.errors import QuestionError, UnsupportedModel, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.model.own_layers import OwnLayers, own_layers
 from ifonly.model.weight_attack import lowest_network
 from ifonly.model.weight_box import WeightBox
-from ifonly.problem import ClassTarget, ProbabilityTarget, RobustToWeights, Target
+from ifonly.problem import ClassTarget, ProbabilityTarget, Question, RobustToWeights, Target
 from ifonly.problem.already_satisfied import already_decided
 from ifonly.problem.robust import LARGEST
+from ifonly.results import Claim, Limits
 from ifonly.results.robustness import Robustness
+from ifonly.tolerances import DEFAULT
 
 Floats = NDArray[np.float64]
 Found = TypeVar("Found")
@@ -25,6 +29,11 @@ Found = TypeVar("Found")
 FIRST = 1e-6
 """The first change that is tried."""
 HALVINGS = 50
+CLOSE = 1e-4
+"""Relative: bounds that take searches are not brought closer than this."""
+SECONDS = 10.0
+"""Of one of these searches."""
+Known: TypeAlias = tuple[float, float, OwnLayers | None]
 
 
 def robustness_of(model: Model, point: Floats, target: Target | None, relative: bool) -> Robustness:
@@ -57,10 +66,38 @@ def robustness_of(model: Model, point: Floats, target: Target | None, relative: 
 
     lower, _, _ = _edge(0.0, FIRST, unproven)
     _, upper, network = _edge(lower, max(FIRST, 2.0 * lower), refusing)
-    exact = WeightBox(centre, 0.0).is_exact
+    if math.isfinite(upper):
+        lower, upper, network = _between(model, target, centre, relative, encoded, (lower, upper, network))
     return Robustness(
-        lower=lower, upper=upper, relative=relative, exact=exact, refusing=None if network is None else network.layers
+        lower=lower,
+        upper=upper,
+        relative=relative,
+        exact=upper - lower <= 2.0 * CLOSE * upper,
+        refusing=None if network is None else network.layers,
     )
+
+
+def _between(model: Model, target: Target, centre: OwnLayers, relative: bool, encoded: Floats, known: Known) -> Known:
+    """The same bounds, closer: bisection with the check that two hidden layers need a search for."""
+    lower, upper, network = known
+
+    def ask(question: Question, point: Floats) -> Claim:
+        return searched(question, point, Limits(seconds=SECONDS), DEFAULT)
+
+    conditions, ends = target.conditions(model)
+    while len(centre.layers) == SEARCHED and upper - lower > CLOSE * upper:
+        middle = 0.5 * (lower + upper)
+        box = WeightBox(centre, middle, relative)
+        verdicts = [verified(box, encoded, c, (d, d), ask) for c, d in zip(conditions, ends.tolist(), strict=True)]
+        found = [one.network for one in verdicts if one.network is not None]
+        refusing = [one for one in found if not target.met(model, one.scores(encoded[None, :]), 0.0)[0]]
+        if refusing:
+            upper, network = middle, refusing[0]
+        elif not found and all(one.decided for one in verdicts):
+            lower = middle
+        else:
+            break
+    return lower, upper, network
 
 
 def _edge(low: float, high: float, find: Callable[[float], Found | None]) -> tuple[float, float, Found | None]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ifonly.errors import IfonlyError, QuestionError
 from ifonly.problem import Accepted, AcceptedBySome, ScoreTarget
+from ifonly.problem.chains import named_models
 from ifonly.schema import Schema
 
 
@@ -34,6 +35,20 @@ def read_also(options: Mapping[str, Any], schema: Schema) -> tuple[Accepted | Ac
     if not found:
         raise QuestionError("--also-least counts the models of --also, of which there are none.")
     return (AcceptedBySome(least, found),)
+
+
+def named_rules(rules: Sequence[str], also: Sequence[Accepted | AcceptedBySome]) -> tuple[list[Any], list[Any]]:
+    """The rules with the models that they name ("fraud check accepts"), and the models that no rule names."""
+    known = {one.name: one for one in also if isinstance(one, Accepted)}
+    found = list(named_models(rules, known)) if known else list(rules)
+    named = {one for rule in found for one in _models(rule)}
+    return found, [one for one in also if one not in named]
+
+
+def _models(constraint: Any) -> Sequence[Accepted]:
+    if isinstance(constraint, AcceptedBySome):
+        return constraint.of
+    return (constraint,) if isinstance(constraint, Accepted) else ()
 
 
 def _pair(text: str, option: str, sign: str, example: str) -> tuple[str, str]:

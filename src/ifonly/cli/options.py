@@ -47,6 +47,13 @@ TARGET = (
     click.option("--margin", type=NUMBER, metavar="M", help="By how much, in units of the score (default 1e-6)."),
 )  # fmt: skip
 
+ALSO = (
+    click.option("--also", multiple=True, metavar="NAME=FILE", help="Another model that must accept the row, too."),
+    click.option("--also-target", multiple=True, metavar="NAME=CLASS",
+                 help="What the model of that name must decide; a score: NAME>=S or NAME<=S."),
+    click.option("--also-least", type=WholeNumber(min=1), metavar="M", help="Of those models, at least M must accept."),
+)  # fmt: skip
+
 QUESTION = (
     click.option("--query", "query_file", metavar="FILE",
                  help="The question as JSON (see docs/query.md); other options add to it."),
@@ -70,10 +77,7 @@ QUESTION = (
                  help="Feature F must end at one of these values."),
     click.option("--rule", "rules", multiple=True, metavar="TEXT",
                  help="A constraint in words, such as 'Age >= 18 + YearsEmployed' or 'at most 2 changes'."),
-    click.option("--also", multiple=True, metavar="NAME=FILE", help="Another model that must accept the row, too."),
-    click.option("--also-target", multiple=True, metavar="NAME=CLASS",
-                 help="What the model of that name must decide; a score: NAME>=S or NAME<=S."),
-    click.option("--also-least", type=WholeNumber(min=1), metavar="M", help="Of those models, at least M must accept."),
+    *ALSO,
 )  # fmt: skip
 
 PAGE = (

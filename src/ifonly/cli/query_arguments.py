@@ -8,7 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from ifonly.cli.also import read_also
+from ifonly.cli.also import named_rules, read_also
 from ifonly.errors import IfonlyError, QuestionError
 from ifonly.problem import (
     Allowed,
@@ -91,13 +91,15 @@ def read_distance(options: Mapping[str, Any], schema: Schema, data: Any) -> Dist
 def read_query(options: Mapping[str, Any], schema: Schema, data: Any) -> Query:
     """The query of a file, if one is given, with what the options state beside it."""
     base = Query() if options.get("query_file") is None else _query_file(options["query_file"])
-    given = read_all(base.constraints, schema, _mark(options))
+    rules, also = named_rules((*base.constraints, *options["rules"]), read_also(options, schema))
+    own = len(base.constraints)
+    given = read_all(rules[:own], schema, _mark(options))
     about = ("distance", "scale", "weights", "up", "down")
     measured = any(options[name] not in (None, ()) for name in about)
     return Query(
         target=read_target(options, base.target),
         distance=read_distance(options, schema, data) if measured else base.distance,
-        constraints=(*given, *read_constraints(options, schema), *read_also(options, schema)),
+        constraints=(*given, *read_constraints({**options, "rules": rules[own:]}, schema), *also),
         **{name: getattr(base, name) or bool(options.get(name)) for name in FLAGS},
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli.console import NUMBER, json_option, note, show_json
-from ifonly.cli.options import with_options
+from ifonly.cli.options import ALSO, with_options
 
 if TYPE_CHECKING:
     from ifonly.model import Model
@@ -35,6 +35,7 @@ MODELS = (
                  help="The words of reasons in a notice: groups of features (JSON)."),
     click.option("--rule", "rules", multiple=True, metavar="[NAME=]TEXT",
                  help="A constraint in words that holds for everybody; may be repeated."),
+    *ALSO,
     click.option("--regression", is_flag=True, help="The models' outputs are predictions, not classes."),
     click.option("--log-odds", is_flag=True, help="The models' scores are log-odds."),
     click.option("--unsafe-pickle", is_flag=True,
@@ -147,15 +148,21 @@ def _registered_models(options: dict[str, Any]) -> list[RegisteredModel]:
 def _registered(
     name: str, file: str, given: dict[str, Any], rules: Sequence[str], options: dict[str, Any]
 ) -> RegisteredModel:
+    from ifonly.cli.also import named_rules, read_also
     from ifonly.errors import QuestionError
     from ifonly.explainer import Explainer
     from ifonly.notices import ReasonCodes
+    from ifonly.problem import Accepted
     from ifonly.schema.io import read_json
     from ifonly.service import RegisteredModel
 
     if given["schemas"] is None:
         raise QuestionError(f"Say what a row of the model '{name}' is with --schema {name}=FILE.")
-    explainer = Explainer(_model(file, given, options), constraints=rules)
+    model = _model(file, given, options)
+    also = read_also(options, model.schema)
+    constraints, others = named_rules(rules, also)
+    known = (one for one in also if isinstance(one, Accepted))
+    explainer = Explainer(model, constraints=(*constraints, *others)).knowing(*known)
     people = {} if given["people"] is None else _people(given["people"])
     groups = {} if given["groups"] is None else read_json(given["groups"], "table of groups")
     codes = None if given["codes"] is None else ReasonCodes.load(given["codes"])

@@ -19,8 +19,8 @@ ROUNDS = 12
 def lowest_network(box: WeightBox, encoded: Floats, condition: Floats) -> tuple[float, OwnLayers]:
     """The lowest `condition @ scores` at one encoded row that was found, and the network of the box that has it."""
     radii = [tuple(box.radius(part) for part in layer) for layer in box.centre.layers]
-    best, found = _value(box.centre, encoded, condition), box.centre
     now = box.centre
+    best, found = _value(now, encoded, condition), now
     for _ in range(ROUNDS):
         now = OwnLayers(now.scale, now.shift, _lowered(box.centre.layers, radii, now, encoded, condition))
         value = _value(now, encoded, condition)

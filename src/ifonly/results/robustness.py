@@ -16,8 +16,8 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True, kw_only=True)
 class Robustness:
     """Every network whose weights are each within `lower` of the model's decides the row as asked (proven); one within
-    `upper` does not (found, and evaluated). `relative`: both are shares of each weight. `exact`: what lies between them
-    is due to arithmetic alone. `refusing`: (weight, bias) of each layer of the network that was found.
+    `upper` does not (found, and evaluated). `relative`: both are shares of each weight. `exact`: the two are as good as
+    equal. `refusing`: (weight, bias) of each layer of the network that was found.
     """
 
     lower: float

@@ -39,6 +39,8 @@ class StoppedBy(Enum):
     """Nearer rows have scores that float64, in which the search computes, cannot tell from what they must reach."""
     EDGE = "edge"
     """Nearer rows lie on the edge of a rule about real numbers, and float64 cannot tell on which side."""
+    BOUND = "bound"
+    """Nearer rows may be accepted by all networks within a distance of the weights: a bound does not decide it."""
     TOLERANCES = "tolerances"
     """A solver's own tolerances."""
     REFUSED = "refused"
@@ -90,6 +92,8 @@ class Stop:
                 return f"{TOO_CLOSE}; narrow the schema's bounds"
             case StoppedBy.EDGE:
                 return "nearer rows lie on the edge of a rule, and float64 cannot tell on which side of it"
+            case StoppedBy.BOUND:
+                return "whether all networks within that distance accept a nearer row could not be decided"
             case StoppedBy.TOLERANCES:
                 return "the solver's tolerances leave this gap; use the search"
             case StoppedBy.REFUSED:

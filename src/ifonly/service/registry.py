@@ -10,7 +10,7 @@ from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
 from ifonly.notices import ReasonCodes
 from ifonly.printing import is_printable, shown
-from ifonly.problem import Accepted
+from ifonly.problem import Accepted, AcceptedBySome, RobustToWeights
 from ifonly.problem.rule import is_row_rule
 from ifonly.results.plain_language import ENGLISH, LANGUAGES
 from ifonly.schema import Numeric, schema_to_json
@@ -63,7 +63,10 @@ class RegisteredModel:
     def certificates(self) -> bool:
         """Can answers be certified? Not those of trees, nor where a real number has steps, nor under rules."""
         explainer = self.explainer
-        ruled = any(is_row_rule(one) or isinstance(one, Accepted) for one in explainer.constraints_for(()))
+        ruled = any(
+            is_row_rule(one) or isinstance(one, Accepted | AcceptedBySome | RobustToWeights)
+            for one in explainer.constraints_for(())
+        )
         return explainer.model.function.as_network() is not None and not explainer.schema.grids and not ruled
 
     def to_dict(self, limits: ServiceLimits) -> dict[str, Any]:

@@ -205,8 +205,13 @@ class Ensemble(ByFingerprint):
     def _leaves_by_node(self, x: Floats) -> Ints:
         """The same tree by tree: at each node, all rows that reach it are parted at once."""
         nodes, columns = self.nodes, np.ascontiguousarray(x.T)
-        plain = self.comparison == "<=" and self.compared_in == "float64" and not np.isnan(x).any()
+        plain = self.comparison == "<=" and not np.isnan(x).any()
+        compared = columns
+        if plain and self.compared_in == "float32":
+            with np.errstate(over="ignore"):
+                compared = columns.astype(np.float32).astype(np.float64)
         number, cuts = (nodes.chosen < 0).tolist(), nodes.threshold.tolist()
+        codes = self._codes(columns)
         result = np.empty((len(self.roots), len(x)), dtype=np.int32)
         everyone = np.arange(len(x))
         for t, root in enumerate(self.roots.tolist()):
@@ -217,11 +222,21 @@ class Ensemble(ByFingerprint):
                 if column < 0:
                     result[t, rows] = nodes.leaf[node]
                     continue
-                values = columns[column][rows]
-                left = values <= cuts[node] if plain and number[node] else self.goes_left(node, values)
+                if plain and number[node]:
+                    left = compared[column][rows] <= cuts[node]
+                elif column in codes:
+                    left = self.sets[nodes.chosen[node]][codes[column][rows]]
+                else:
+                    left = self.goes_left(node, columns[column][rows])
                 sides = ((nodes.left[node], rows[left]), (nodes.right[node], rows[~left]))
                 waiting += [(child, part) for child, part in sides if len(part)]
         return np.ascontiguousarray(result.T)
+
+    def _codes(self, columns: Floats) -> dict[int, NDArray[np.intp]]:
+        """The values of those columns that sets of values split and that have no others than sets can hold."""
+        chosen = np.unique(self.nodes.column[self.nodes.chosen >= 0]).tolist()
+        good = [k for k in chosen if ((columns[k] >= 0.0) & (columns[k] < self.sets.shape[1])).all()]
+        return {k: columns[k].astype(np.intp) for k in good}
 
     def scores(self, x: Floats) -> Floats:
         """The scores of rows, shape (rows, outputs), added up as the library does. Equal rows have equal scores."""

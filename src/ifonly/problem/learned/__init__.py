@@ -1,7 +1,18 @@
 """Plausibility learned from data: constraints, rules, conditions and a cost."""
 
+from ifonly.problem.learned.anomaly import inliers, reconstructed
 from ifonly.problem.learned.correlated import CorrelatedWithin, Mahalanobis
 from ifonly.problem.learned.near import Near
 from ifonly.problem.learned.support import NumberGivenOption, OptionsTogether, pairs, support
 
-__all__ = ["CorrelatedWithin", "Mahalanobis", "Near", "NumberGivenOption", "OptionsTogether", "pairs", "support"]
+__all__ = [
+    "CorrelatedWithin",
+    "Mahalanobis",
+    "Near",
+    "NumberGivenOption",
+    "OptionsTogether",
+    "inliers",
+    "pairs",
+    "reconstructed",
+    "support",
+]

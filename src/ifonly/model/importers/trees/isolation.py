@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import UnsupportedModel
+from ifonly.errors import MissingExtra, UnsupportedModel
 from ifonly.model.importers.sklearn_original import call_model
 from ifonly.model.trees import EVERY, LibraryTree
 from ifonly.schema.values import plain
@@ -26,6 +26,15 @@ OUTLIER, INLIER = -1, 1
 """As `predict` says them."""
 NEIGHBOURS = 64
 """Numbers on either side of the threshold for which it is checked that the decision changes there only."""
+
+
+def fitted_forest(rows: Floats, outliers: float, trees: int) -> Any:
+    """An isolation forest of these rows, with scikit-learn's own defaults but for what is given."""
+    try:
+        from sklearn.ensemble import IsolationForest
+    except ImportError:
+        raise MissingExtra("sklearn", extra="sklearn", needed_for="Fitting an isolation forest") from None
+    return IsolationForest(n_estimators=trees, contamination=outliers, random_state=0).fit(rows)
 
 
 def path_lengths(tree: Any) -> Floats:

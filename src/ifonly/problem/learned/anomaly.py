@@ -1,0 +1,46 @@
+"""Anomaly models as constraints: an isolation forest that is fitted here, and the error of an autoencoder."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ifonly.errors import QuestionError
+from ifonly.model import Model
+from ifonly.model.importers import import_model
+from ifonly.model.importers.trees.isolation import fitted_forest
+from ifonly.model.reconstruction import ReconstructionNorm, reconstruction_model
+from ifonly.printing import shown
+from ifonly.problem.accepted import Accepted
+from ifonly.problem.learned.data import points_of
+from ifonly.schema import Schema
+from ifonly.schema.arguments import real_number, whole_number
+
+MOST_TREES = 1000
+
+
+def inliers(schema: Schema, table: Any, *, outliers: float = 0.05, trees: int = 100) -> Accepted:
+    """Rows that look like those of the table, for people who do not want to choose.
+
+    An isolation forest of scikit-learn, fitted on the encoded rows with its own defaults, must take the row for an
+    inlier; the threshold is such that the share `outliers` of the table itself is none.
+    """
+    share = real_number(outliers, "The share of outliers lies between 0 and 0.5; it is", lambda p: 0.0 < p <= 0.5)
+    count = whole_number(trees, f"A forest has a whole number of trees, from 1 to {MOST_TREES}; it is", 1)
+    if count > MOST_TREES:
+        raise QuestionError(f"A forest has a whole number of trees, from 1 to {MOST_TREES}; it is {count}.")
+    rows = schema.encode(points_of(schema, table, whole=True))
+    return Accepted(by=import_model(fitted_forest(rows, share, count), schema), name="isolation forest")
+
+
+def reconstructed(autoencoder: Any, schema: Schema, at_most: float, *, norm: ReconstructionNorm = "l1") -> Accepted:
+    """Rows that an autoencoder returns nearly as they were, in the schema's columns: with an error of at most this.
+
+    `autoencoder` maps encoded rows to encoded rows: a Model (a regression), or anything that is imported as one.
+    """
+    words = "The largest error of an autoencoder is a number >= 0; it is"
+    least = real_number(at_most, words, lambda number: 0.0 <= number < math.inf)
+    if not isinstance(norm, str) or norm not in ("l1", "linf"):
+        raise QuestionError(f"The error of an autoencoder is measured in 'l1' or 'linf'; got {shown(norm)}.")
+    model = autoencoder if isinstance(autoencoder, Model) else import_model(autoencoder, schema, regression=True)
+    return Accepted(by=reconstruction_model(model, least, norm), name="autoencoder")

@@ -1,0 +1,95 @@
+"""Anomaly models as constraints: an isolation forest that is fitted here, and autoencoders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from ifonly import Categorical, Explainer, Integer, Nearest, Network, NoneExists, Real, Schema
+from ifonly.errors import ModelError, QuestionError
+from ifonly.methods import Enumerate, MipObj, Search
+from ifonly.model import network_model
+from ifonly.plausibility import inliers, reconstructed
+
+SCHEMA = Schema([Integer("A", -3, 3), Integer("B", 0, 5), Categorical("C", ["x", "y"])])
+REALS = Schema([Real("A", -3, 3), Real("B", 0, 5)])
+POINTS = np.array([[a, b, c] for a in range(-3, 4) for b in range(6) for c in range(2)], dtype=np.float64)
+
+
+def random_layers(rng: np.random.Generator, sizes: list[int]) -> Network:
+    return Network.of([(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in zip(sizes, sizes[1:], strict=False)])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_nearest_row_with_a_small_error_by_trying_every_row(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model = network_model(random_layers(rng, [4, 3, 1]), SCHEMA, classes=("no", "yes"))
+    hidden = [3] * (seed % 3)
+    autoencoder = network_model(random_layers(rng, [4, *hidden, 4]), SCHEMA, regression=True)
+    encoded = SCHEMA.encode(POINTS)
+    differences = np.abs(autoencoder.scores(POINTS) - encoded)
+    norm = ("l1", "linf")[seed // 3 % 2]
+    errors = differences.sum(axis=1) if norm == "l1" else differences.max(axis=1)
+    at_most = float(np.quantile(errors, 0.3)) + 1e-5
+    check = reconstructed(autoencoder, SCHEMA, at_most, norm=norm)
+    assert (check.accepts(SCHEMA, POINTS) == (errors <= at_most)).all()
+    good = (model.scores(POINTS)[:, 0] > 1e-6) & (errors <= at_most)
+    person = int(np.flatnonzero(model.scores(POINTS)[:, 0] <= 0.0)[0])
+    for method in (Search(table_rows=0), Enumerate(), MipObj())[: 3 if seed < 3 else 1]:
+        explainer = Explainer(model).using(method, reasons=False)
+        answer = explainer.explain(SCHEMA.row(POINTS[person]), target="yes", constraints=[check])
+        if not good.any():
+            assert isinstance(answer, NoneExists)
+            continue
+        question, _ = explainer.question(SCHEMA.row(POINTS[person]))
+        before = np.repeat(POINTS[person][None, :], len(POINTS), axis=0)
+        assert isinstance(answer, Nearest)
+        assert answer.upper == pytest.approx(question.measure.between(before, POINTS)[good].min(), abs=1e-6)
+
+
+def test_an_autoencoder_of_torch_in_its_own_arithmetic() -> None:
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU(), torch.nn.Linear(3, 2))
+    model = network_model(Network.of([([[1.0, 1.0]], [-4.0])]), REALS, classes=("no", "yes"))
+    for norm in ("l1", "linf"):
+        check = reconstructed(module, REALS, 5.5, norm=norm)
+        answer = Explainer(model).explain({"A": 0.0, "B": 1.0}, constraints=[check])
+        assert isinstance(answer, Nearest)
+        x = torch.tensor([[answer.counterfactual["A"], answer.counterfactual["B"]]], dtype=torch.float32)
+        error = (module(x) - x).abs().detach()
+        assert float(error.sum() if norm == "l1" else error.max()) <= 5.5
+
+
+def test_rows_that_look_like_the_data() -> None:
+    rng = np.random.default_rng(0)
+    table = {"A": rng.normal(0, 0.5, 300).clip(-3, 3), "B": rng.normal(2, 0.5, 300).clip(0, 5)}
+    model = network_model(Network.of([([[1.0, 0.2]], [-1.2])]), REALS, classes=("no", "yes"))
+    check = inliers(REALS, table, trees=10)
+    answer = Explainer(model).explain({"A": -0.5, "B": 2.0}, constraints=[check])
+    assert check.accepts(REALS, REALS.read(answer.counterfactual)[None, :])[0]
+    assert "isolation forest accepts" in check.describe()
+    shares = [1.0 - check.accepts(REALS, np.column_stack(list(table.values()))).mean()
+              for check in (check, inliers(REALS, table, trees=10, outliers=0.3))]  # fmt: skip
+    assert shares == pytest.approx([0.05, 0.3], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: inliers(REALS, {"A": [], "B": []}), QuestionError, "a table without rows"),
+        (lambda: inliers(REALS, {"A": [1.0], "B": [1.0]}, outliers=0.9), QuestionError, "between 0 and 0.5; it is 0.9"),
+        (lambda: inliers(REALS, {"A": [1.0], "B": [1.0]}, trees=0), QuestionError, "A forest has a whole number"),
+        (lambda: reconstructed(network_model(Network.of([(np.eye(2), [0, 0])]), REALS), REALS, 1.0), ModelError,
+         "returns numbers, not classes"),
+        (lambda: reconstructed(network_model(Network.of([([[1, 0]], [0])]), REALS, regression=True), REALS, 1.0),
+         ModelError, "rows of the schema have 2 columns, but it returns 1"),
+        (lambda: reconstructed(torch.nn.Linear(2, 2), REALS, -1.0), QuestionError, "a number >= 0; it is -1"),
+        (lambda: reconstructed(torch.nn.Linear(2, 2), REALS, 1.0, norm="l2"), QuestionError, "'l1' or 'linf'"),
+        (lambda: reconstructed(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh(), torch.nn.Linear(2, 2)),
+                               REALS, 1.0), ModelError, "exact for piecewise-linear networks"),
+    ],
+)  # fmt: skip
+def test_wrong_input_gets_a_sentence(make, error: type[Exception], message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(error, match=message):
+        make()
