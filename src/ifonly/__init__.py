@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ifonly.problem import (
         Accepted,
         AcceptedBySome,
+        Actionable,
         Allowed,
         ClassTarget,
         Derived,
@@ -73,6 +74,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Accepted": "ifonly.problem",
     "AcceptedBySome": "ifonly.problem",
+    "Actionable": "ifonly.problem",
     "Allowed": "ifonly.problem",
     "Answer": "ifonly.results",
     "Answers": "ifonly.results",
@@ -151,6 +153,7 @@ _MODULES = (
 __all__ = [
     "Accepted",
     "AcceptedBySome",
+    "Actionable",
     "Allowed",
     "Answer",
     "Answers",
