@@ -18,6 +18,7 @@ from ifonly import certifying, model, problem, results
 PUBLIC = [
     "Accepted",
     "AcceptedBySome",
+    "Actionable",
     "Allowed",
     "Answer",
     "Answers",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ifonly.problem import (
         Accepted,
         AcceptedBySome,
+        Actionable,
         Allowed,
         ClassTarget,
         Derived,
@@ -77,6 +78,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Accepted": "ifonly.problem",
     "AcceptedBySome": "ifonly.problem",
+    "Actionable": "ifonly.problem",
     "Allowed": "ifonly.problem",
     "Answer": "ifonly.results",
     "Answers": "ifonly.results",
@@ -163,6 +165,7 @@ _MODULES = (
 __all__ = [
     "Accepted",
     "AcceptedBySome",
+    "Actionable",
     "Allowed",
     "Answer",
     "Answers",

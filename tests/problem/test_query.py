@@ -10,6 +10,7 @@ import pytest
 
 from ifonly.errors import QuestionError
 from ifonly.problem import (
+    Actionable,
     Allowed,
     ClassTarget,
     Distance,
@@ -86,6 +87,7 @@ def a_constraint(rng: Random) -> Any:
             lambda: Steps(name, number(rng)),
             lambda: MaxChanges(rng.randrange(5)),
             lambda: OnlyWith(name, other),
+            lambda: Actionable((name, other)),
             lambda: Rule("if Age >= 18 then Job != none"),
             lambda: "Age is fixed",
         ]

@@ -14,12 +14,12 @@ import pytest
 from numpy.typing import NDArray
 
 from ifonly import Binary, Categorical, Explainer, Integer, Network, Ordinal, Real, Schema
-from ifonly.errors import QuestionError
+from ifonly.errors import IfonlyError, QuestionError
 from ifonly.methods import Mace, Search
 from ifonly.problem.constraints import Allowed, Fixed, MaxDelta, OnlyDown, OnlyUp, Range, Steps, Unconstrained
 from ifonly.problem.parts import UnrolledColumns
 from ifonly.problem.rules import Rule, merged, normal, read_constraint
-from ifonly.problem.support import MaxChanges, OnlyWith
+from ifonly.problem.support import Actionable, MaxChanges, OnlyWith
 
 PEOPLE = Schema(
     [
@@ -112,6 +112,14 @@ def judged(constraint: Any, point: NDArray[np.float64]) -> bool:
         ("at most 2 changes", MaxChanges(2)),
         ("at most 1 change", MaxChanges(1)),
         ("Job changes only with Age", OnlyWith("Job", "Age")),
+        ("only Age, Job may change", Actionable(("Age", "Job"))),
+        ("only Age and 'Hours per week' can change", Actionable(("Age", "Hours per week"))),
+        ("only Hours per week may change", Actionable(("Hours per week",))),
+        ("at most one change", MaxChanges(1)),
+        ("at most three changes", MaxChanges(3)),
+        ("Income >= $500", Range("Income", 500)),
+        ("Income >= 1 000 €", Range("Income", 1000)),
+        ("Income changes by at most $1 500", MaxDelta("Income", by=1500)),
         ("'Hours per week' changes only with Job", OnlyWith("Hours per week", "Job")),
         ("Age is fixed", Fixed("Age")),
         ("Age is free", Unconstrained("Age")),
@@ -233,6 +241,9 @@ def test_odd_names_survive() -> None:
         ("Age changes slowly", "'by at most', 'in steps of', or 'only with'", "slowly"),
         ("Age changes by at most five", "here a number should stand", "five"),
         ("at most 2 features", "counts changes", "features"),
+        ("at most two features", "counts changes", "features"),
+        ("only Age, Jobb may change", "did you mean Job", "Jobb"),
+        ("only Age should change", "such as: only Income, Debt may change", "should"),
         ("at most 1.5 changes", "must be whole", "at most 1.5 changes"),
         ("Age is fixed and Owner", "complete before this", "and"),
         ("Owner and Age is fixed", "stands alone", "is"),
@@ -596,3 +607,55 @@ def test_free_drops_a_rule_that_can_never_hold() -> None:
     schema = Schema([Integer("n", 1, 5), Ordinal("single", ["alpha"])], rules=["[single = alpha] >= 2"])
     assert [c.describe() for c in merged(schema)] == ["[single = alpha] >= 2"]
     assert merged(schema, ["single is free"]) == ()
+
+
+MONEY = Schema(
+    [
+        Real("Income", 0, 1000, step=0.01, label="Monthly income"),
+        Real("Debt", 0, 1000),
+        Real("Amount (EUR)", 0, 1000, step=0.5),
+        Binary("rich"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "constraint"),
+    [
+        ("Income < 500", Range("Income", upper=499.99)),
+        ("Income > 500.005", Range("Income", 500.01)),
+        ("Monthly income < 500", Range("Income", upper=499.99)),
+        ("Amount (EUR) < 500", Range("Amount (EUR)", upper=499.5)),
+        ("Amount (EUR) <= 1 000", Range("Amount (EUR)", upper=1000)),
+        ("only Amount (EUR), Income may change", Actionable(("Amount (EUR)", "Income"))),
+        ("Income in [1 00, 500]", None),
+    ],
+)
+def test_amounts_as_people_write_them(text: str, constraint: Any) -> None:
+    if constraint is None:
+        with pytest.raises(QuestionError):
+            read_constraint(text, MONEY)
+        return
+    assert read_constraint(text, MONEY) == constraint
+    assert read_constraint(constraint.describe(), MONEY) == constraint
+    with pytest.raises(QuestionError, match="write Debt <= 499.99"):
+        read_constraint("Debt < 500", MONEY)
+    with pytest.raises(QuestionError, match="Income has no value < this"):
+        read_constraint("Income < 0", MONEY)
+
+
+def test_only_some_may_change() -> None:
+    """All others are fixed, but for what follows from those."""
+    found = merged(MONEY, ["only Income may change"])
+    assert set(found) == {Fixed("Debt"), Fixed("Amount (EUR)"), Fixed("rich")}
+    derived = merged(MONEY, ["only Income may change", "rich follows from Income >= 500"])
+    assert Fixed("rich") not in derived and Fixed("Debt") in derived
+    assert Actionable("Income").features == ("Income",)
+    before, after = MONEY.read([1.0, 2.0, 3.0, False]), MONEY.read([9.0, 2.0, 3.0, False])
+    assert Actionable(["Income"]).allows_row(MONEY, before, after)
+    assert not Actionable(["Debt"]).allows_row(MONEY, before, after)
+    for wrong in ((), 3, [1], None):
+        with pytest.raises(QuestionError, match=r"Actionable\(\['Income', 'Debt'\]\)"):
+            Actionable(wrong)  # type: ignore[arg-type]
+    with pytest.raises(IfonlyError, match="Incme"):
+        merged(MONEY, [Actionable(["Incme"])])

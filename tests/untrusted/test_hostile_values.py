@@ -26,6 +26,7 @@ import ifonly.certifying
 from ifonly import (
     Accepted,
     AcceptedBySome,
+    Actionable,
     Allowed,
     Binary,
     Categorical,
@@ -530,6 +531,7 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "OnlyUp": (lambda **k: with_constraint(OnlyUp(**k)), {"feature": "Age"}),
     "OnlyDown": (lambda **k: with_constraint(OnlyDown(**k)), {"feature": "Age"}),
     "OnlyWith": (lambda **k: with_constraint(OnlyWith(**k)), {"feature": "Age", "partner": "Job"}),
+    "Actionable": (lambda **k: with_constraint(Actionable(**k)), {"features": ("Age", "Job")}),
     "Accepted": (
         lambda **k: with_constraint(Accepted(**k)), {"by": MODEL, "target": "approved", "name": "fraud check"},
     ),

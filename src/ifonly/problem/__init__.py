@@ -22,12 +22,13 @@ from ifonly.problem.question import Question
 from ifonly.problem.robust import RobustToWeights
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules import AnyConstraint, Derived, Rule, merged, read_constraint
-from ifonly.problem.support import MaxChanges, OnlyWith
+from ifonly.problem.support import Actionable, MaxChanges, OnlyWith
 from ifonly.problem.target import ClassTarget, ProbabilityTarget, ScoreTarget, Target
 
 __all__ = [
     "Accepted",
     "AcceptedBySome",
+    "Actionable",
     "Allowed",
     "AnyConstraint",
     "ClassTarget",

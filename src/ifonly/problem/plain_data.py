@@ -34,7 +34,7 @@ from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, Top
 from ifonly.problem.robust import RobustToWeights
 from ifonly.problem.rules.derived import Derived
 from ifonly.problem.rules.rule import Rule
-from ifonly.problem.support import MaxChanges, OnlyWith
+from ifonly.problem.support import Actionable, MaxChanges, OnlyWith
 from ifonly.problem.target import AheadTarget, ClassTarget, ProbabilityTarget, ScoreTarget, Target
 
 CONSTRAINTS: dict[str, type[Any]] = {
@@ -49,6 +49,7 @@ CONSTRAINTS: dict[str, type[Any]] = {
     "imputable": Imputable,
     "max_changes": MaxChanges,
     "only_with": OnlyWith,
+    "actionable": Actionable,
     "rule": Rule,
     "derived": Derived,
     "accepted": Accepted,

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
+from ifonly.printing import shown
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.words import show_name
 from ifonly.schema import Real, Schema
-from ifonly.schema.arguments import whole_number
+from ifonly.schema.arguments import items, whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,37 @@ class MaxChanges:
 
     def describe(self) -> str:
         return f"at most {self.most} change{'' if self.most == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Actionable:
+    """Only these features may change, and what follows from them; all others keep their values (see `merged`)."""
+
+    features: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        given = self.features
+        listed = (given,) if isinstance(given, str) else items(given)
+        if not listed or not all(isinstance(name, str) for name in listed):
+            raise QuestionError(
+                f"The features that may change are given by name, such as Actionable(['Income', 'Debt']); got "
+                f"{shown(given)}."
+            )
+        object.__setattr__(self, "features", tuple(dict.fromkeys(listed)))
+
+    def check(self, schema: Schema) -> None:
+        for name in self.features:
+            schema.index(name)
+
+    def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
+        kept = np.array([name not in self.features for name in schema.names])
+        return bool((before[kept] == after[kept]).all())
+
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
+        return ()
+
+    def describe(self) -> str:
+        return f"only {', '.join(map(show_name, self.features))} may change"
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,8 @@ def _constraints(features: Sequence[Feature], any_feature: JsonSchema) -> list[J
     whatever = [object_of({"kind": {"const": kind}, "feature": any_feature}) for kind in ("fixed", "unconstrained")]
     single = [schema for one in features for schema in _of_feature(one, any_feature)]
     most = object_of({"kind": {"const": "max_changes"}, "most": {"type": "integer", "minimum": 0}})
-    return [*whatever, *(schema for schema in several if schema["properties"]["feature"]["enum"]), *single, most]
+    some = object_of({"kind": {"const": "actionable"}, "features": array_of(any_feature, minItems=1)})
+    return [*whatever, *(schema for schema in several if schema["properties"]["feature"]["enum"]), *single, most, some]
 
 
 def _of_feature(feature: Feature, any_feature: JsonSchema) -> list[JsonSchema]:

@@ -3,6 +3,7 @@
     Age is fixed                      Age only goes up            Age in [18, 65], Age between 18 and 65
     Income changes by at most 10 %    Income changes in steps of 100
     Job changes only with Income      at most 2 changes           Age is free
+    only Income, Debt may change      Income < 500 (with a step)
     Income may be filled in           Income may be filled in at 0.5
     Overdue follows from TotalOverdueCounts > 0
     if Education >= Bachelors then Age >= 21                      (any rule, see `syntax`)
@@ -41,12 +42,14 @@ from ifonly.problem.rules.normal import AtLeast
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.rules.spelling import spelled
 from ifonly.problem.rules.unclear import unclear
-from ifonly.problem.support import MaxChanges, OnlyWith
+from ifonly.problem.support import Actionable, MaxChanges, OnlyWith
 from ifonly.problem.words import show_name, suggestion, tokens, wrong
-from ifonly.schema import Choice, Integer, Schema
+from ifonly.schema import Choice, Integer, Real, Schema
 from ifonly.schema.number_text import DecimalMark, other_reading
 
 AnyConstraint: TypeAlias = Constraint | RowRule | Accepted | RobustToWeights
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+"""Numbers of changes in words."""
 _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
 
 
@@ -89,9 +92,20 @@ def merged(
             schema.index(name)
         result = [c for c in result if not (about := _concerned(c, schema)) or not about <= freed]
         result += [c for c in read if not isinstance(c, Unconstrained)]
-    whole = tuple(dict.fromkeys(result))
+    whole = _without_actionable(dict.fromkeys(result), schema)
     check_derived(whole, schema)
     return whole
+
+
+def _without_actionable(constraints: Iterable[AnyConstraint], schema: Schema) -> tuple[AnyConstraint, ...]:
+    """With every other feature fixed where only some may change; what follows from others moves with them."""
+    listed = list(constraints)
+    derived = {c.feature for c in listed if isinstance(c, Derived)}
+    fixed = []
+    for some in (c for c in listed if isinstance(c, Actionable)):
+        some.check(schema)
+        fixed += [Fixed(name) for name in schema.names if name not in some.features and name not in derived]
+    return tuple(dict.fromkeys([*(c for c in listed if not isinstance(c, Actionable)), *fixed]))
 
 
 def facts_of(schema: Schema) -> tuple[Rule, ...]:
@@ -169,6 +183,11 @@ class _Statement(syntax.Parser):
             return self.finished(self.changes())
         if self.takes("robust", "to", "weights", "within"):
             return self.finished(self.robust())
+        if self.takes("only"):
+            return self.finished(self.actionable())
+        below = self.strict()
+        if below is not None:
+            return below
         if self.here.kind in ("word", "text") and self.next.kind == "word":
             match self.next.value:
                 case "is":
@@ -185,10 +204,43 @@ class _Statement(syntax.Parser):
                     return Range(self.feature())
         return None
 
-    def changes(self) -> MaxChanges:
-        most = self.amount(whole=True)
+    def actionable(self) -> Actionable:
+        names = [self.feature()]
+        while self.takes(",") or self.takes("and"):
+            names.append(self.feature())
+        if not (self.takes("may", "change") or self.takes("can", "change") or self.takes("change")):
+            raise self.unexpected("after 'only' come features and 'may change', such as: only Income, Debt may change")
+        return Actionable(tuple(names))
+
+    def strict(self) -> Range | None:
+        """Below or above a number, of a feature with a step: the next number that it may have."""
+        ahead = self.tokens[self.place : self.place + 4]
+        kinds, sign = [token.kind for token in ahead], ahead[1].value if len(ahead) > 1 else ""
+        if kinds[1:] != ["sign", "number", "end"] or kinds[0] == "number" or sign not in ("<", ">"):
+            return None
+        feature = self.schema[ahead[0].value] if ahead[0].value in self.schema.names else None
+        grid = feature.grid if isinstance(feature, Real) else None
+        if grid is None:
+            return None
+        name = self.feature()
+        self.takes(sign)
+        limit = self.amount(name)
+        whole = (limit - Fraction(grid.first, grid.parts)) / grid.step
+        place = ceil(whole) - 1 if sign == "<" else floor(whole) + 1
+        if not 0 <= place <= grid.steps:
+            raise wrong(self.text, ahead[2].start, ahead[2].end, f"{show_name(name)} has no value {sign} this")
+        return Range(name, upper=grid.value(place)) if sign == "<" else Range(name, grid.value(place))
+
+    def counted(self, most: MaxChanges) -> MaxChanges:
         if not (self.takes("changes") or self.takes("change")):
             raise self.unexpected("'at most' counts changes, such as: at most 2 changes")
+        return most
+
+    def changes(self) -> MaxChanges:
+        if self.here.kind == "word" and self.here.value in COUNTS:
+            return self.counted(MaxChanges(COUNTS.index(self.advance().value)))
+        most = self.amount(whole=True)
+        self.counted(MaxChanges(0))
         if most.denominator != 1:
             raise wrong(self.text, 0, len(self.text), "The number of changes must be whole")
         return MaxChanges(int(most))

@@ -1,5 +1,5 @@
 """Rules as people type them, spelled as the grammar reads them: names of several words in quotes, labels as the names
-that they stand for.
+that they stand for, amounts of money as numbers ($500, 1 000 €).
 
 Two names side by side mean nothing in the grammar, so a text that holds a name of several words, none of them a word
 of the grammar, can mean nothing else. A label is what people are shown of a feature, so they type it; one that is a
@@ -15,7 +15,11 @@ from ifonly.caching import cached
 from ifonly.problem.words import KEYWORDS, quoted, show_name
 from ifonly.schema import Choice, Schema
 
-_SEVERAL = re.compile(r"\w[\w.-]*(?: \w[\w.-]*)+")
+_SIGNS = re.escape("()[]%$€£#:?°@")
+_SEVERAL = re.compile(rf"\w[\w.{_SIGNS}-]*(?: [\w.{_SIGNS}-]+)*")
+"""Names of several words, or with signs that mean nothing between or after words."""
+_GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\w)")
+_MONEY = re.compile(r"[$€£¥]\s*(?=\d)|(?<=\d)\s*[$€£¥](?!\w)")
 _QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
 
 
@@ -29,7 +33,14 @@ def spelled(text: str, schema: Schema) -> str:
             return show_name(behind[word[1:-1]]) if word[1:-1] in behind else match[0]
         return show_name(behind[word]) if word in behind else quoted(word)
 
-    return text if found is None else found.sub(as_name, text)
+    named = text if found is None else found.sub(as_name, text)
+    parts = re.split(f"({_QUOTED})", named)
+    return "".join(part if i % 2 else _plain(part) for i, part in enumerate(parts))
+
+
+def _plain(text: str) -> str:
+    """Numbers without signs of currencies, and with no space between groups of digits."""
+    return _GROUPED.sub(lambda match: re.sub(r"\s", "", match[0]), _MONEY.sub("", text))
 
 
 @cached(2**22)
@@ -39,7 +50,9 @@ def _names(schema: Schema) -> tuple[re.Pattern[str] | None, dict[str, str]]:
     given, labels = {*schema.names, *options}, Counter(feature.label for feature in schema.features)
     behind = {f.label: f.name for f in schema.features if labels[f.label] == 1 and f.label and f.label not in given}
     several = {
-        name for name in (*given, *behind) if _SEVERAL.fullmatch(name) and not KEYWORDS & set(name.split(" "))
+        name
+        for name in (*given, *behind)
+        if _SEVERAL.fullmatch(name) and not re.fullmatch(r"\w[\w.-]*", name) and not KEYWORDS & set(name.split(" "))
     }  # fmt: skip
     if not several and not behind:
         return None, {}

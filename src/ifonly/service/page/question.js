@@ -155,6 +155,7 @@ function takeDistance(distance, question) {
 export function wordsOf(constraint) {
   if (typeof constraint === "string") return constraint;
   if (constraint["kind"] === "max_changes" && typeof constraint["most"] === "number") return `at most ${constraint["most"]} changes`;
+  if (constraint["kind"] === "actionable" && Array.isArray(constraint["features"])) return `only ${constraint["features"].join(", ")} may change`;
   return Object.values(constraint).map((value) => (typeof value === "object" ? JSON.stringify(value) : String(value))).join(" ");
 }
 
