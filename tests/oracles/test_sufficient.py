@@ -23,7 +23,6 @@ from random_trees import random_tree_problem
 from ifonly import Binary, Categorical, Explainer, Integer, Network, Schema
 from ifonly.errors import QuestionError
 from ifonly.model import Model, network_model
-from ifonly.model.trees import Trees
 from ifonly.problem import ClassTarget, OtherTarget, Question, Rule
 from ifonly.problem.rule import rows_allowed
 from ifonly.problem.rules import read_constraint
@@ -118,7 +117,6 @@ class Oracle:
         if case.within.radius is not None:
             far = case.within.measure.between(schema, point, rows)
             self.doubt = bool((np.abs(far - case.within.radius) <= 1e-5).any())
-            self.doubt |= isinstance(model.function, Trees) and bool(model.error.any())  # they have no such bound
             rows = rows[far <= case.within.radius]
         for words in case.within.constraints:
             rule = read_constraint(words, schema)

@@ -99,7 +99,7 @@ class Search:
 
         target = question.target
         if not isinstance(target, JointTarget):
-            return ForestSolver(question, tolerances)
+            return ForestSolver(question, tolerances, any_rounding=self.any_rounding)
         trees = [k for k, one in enumerate(target.models) if one.function.as_trees() is not None]
         networks = [k for k in range(len(target.models)) if k not in trees]
         return ForestSolver(

@@ -38,7 +38,8 @@ compiled kernels are waited for."""
 class ForestSolver:
     """The search for trees, ready for one question; `shared`: what it has in common with those of other questions.
 
-    `networks`: the same question to networks, which must accept the row as well.
+    `networks`: the same question to networks, which must accept the row as well. `any_rounding`: always bound the
+    distance of rows that some rounding accepts.
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class ForestSolver:
         tolerances: Tolerances,
         *,
         networks: Question | None = None,
+        any_rounding: bool = False,
         kernels: Kernels = TREE_KERNELS,
     ) -> None:
+        self.any_rounding = any_rounding and networks is None
         summed = SummedTrees.of(question.model.function)
         trees = summed.trees
         self.costs, depth = costs_of(question), trees.ensemble.depth
@@ -76,10 +79,15 @@ class ForestSolver:
             packed.kernels.look(begun, math.inf if limits.seconds is None else time.perf_counter() + limits.seconds)
             done = ForestSearch(packed, packed.forest, people, i, limits, reporter, stop).claim()
             weaker = packed.any_rounding_forest
-            if weaker is not None and done.lower == math.inf and done.stop is None:  # does some rounding accept a row?
+            none = done.lower == math.inf
+            asked = weaker is not None and done.stop is None and (none or self.any_rounding)
+            if weaker is not None and asked:  # does some rounding accept a row, or a nearer one?
                 spent = (done.nodes, done.seconds)
                 again = ForestSearch(packed, weaker, people, i, limits, reporter, stop, *spent).claim()
-                done = replace(done, lower=again.lower, stop=again.stop, nodes=again.nodes, seconds=again.seconds)
+                done = replace(done, nodes=again.nodes, seconds=again.seconds)
+                done = replace(done, lower=again.lower, stop=again.stop) if none else done
+                if self.any_rounding:
+                    done = replace(done, lower_any_rounding=min(again.lower, done.lower))
             reporter.done(1)
             return done
 
