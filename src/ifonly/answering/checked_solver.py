@@ -78,9 +78,9 @@ class PreparedMethod(NamedTuple):
     """How rows correspond, where the solver's question has no derived features."""
 
 
-def prepared_cache() -> SizedCache[PreparedMethod]:
+def prepared_cache(most_bytes: int = PREPARED_BYTES) -> SizedCache[PreparedMethod]:
     """The cache of prepared methods of one explainer, whatever numbers are missing."""
-    return SizedCache(PREPARED_BYTES, _prepared_bytes)
+    return SizedCache(most_bytes, _prepared_bytes)
 
 
 def _prepared_bytes(prepared: PreparedMethod) -> int:

@@ -1,60 +1,81 @@
-"""The cheapest action of a person under causes: a question about actions, answered like any other.
+"""The cheapest action of a person under causes: the least over the sets of features with causes that are acted on.
 
-point -> action that does nothing -> QueryRunner of the action model: cheapest action, checked by abduction, action
-and prediction with the user's own equations and model -> row that follows -> answer
+    for each set, least fees first: a question about actions (`problem.actions`), answered like any other, in which
+    nothing that costs more than the best action so far is looked at
+
+Each answer is checked by abduction, action and prediction with the user's own equations and model. A set whose fees
+alone cost as much as the best action ends the search: so do those of all that come after it.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from itertools import combinations
+from typing import Any, NamedTuple
 
 from ifonly.answering.answerer import Answerer
+from ifonly.answering.branching import Spent
+from ifonly.answering.checked_solver import prepared_cache
 from ifonly.answering.reasons import find_reasons
+from ifonly.answering.runner import QueryRunner
 from ifonly.answering.values import CheckedResult, Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.causes import CausalModel
-from ifonly.errors import QuestionError
+from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.printing import shown
-from ifonly.problem import Query
+from ifonly.problem import Fixed, MaxChanges, Query
 from ifonly.problem.action_models import action_model
-from ifonly.problem.action_query import action_query, fixed_features
+from ifonly.problem.action_query import action_query, spending, with_fees, without_fees
 from ifonly.problem.actions import ActionSpace
 from ifonly.problem.missing import without_imputable
-from ifonly.results import Answer, NoneExists
+from ifonly.results import Answer, Claim, NoneExists, Reasons
 from ifonly.results.answer import Change
 from ifonly.results.recourse import Intervention, Recourse
 from ifonly.schema import Schema
 from ifonly.schema.editing import unlabelled
+from ifonly.tolerances import Tolerances
 
 SPACE_BYTES = 2**28
 """Models of actions, by the causal model and by what cannot be acted on."""
+PREPARED_BYTES = 2**31
+"""Methods, prepared for the question of each set, with all buffers that threads may come to keep."""
 QUERY_BYTES = 2**22
+MOST_ACTED = 10
+"""Features with causes that may be acted on: each choice of them is a search of its own."""
 
 
 @dataclass(frozen=True, eq=False)
 class ActionAnswerer:
-    """Answers questions about actions, for one causal model and one set of features that can be acted on."""
+    """Answers questions about actions on one set of features."""
 
     space: ActionSpace
-    answerer: Answerer
+    runner: QueryRunner
     queries: SizedCache[Query]
 
     @classmethod
-    def of(cls, answerer: Answerer, causes: CausalModel, fixed: frozenset[str]) -> ActionAnswerer:
-        space = ActionSpace.of(causes, fixed)
-        own = Answerer(action_model(answerer.model, space), answerer.tolerances)
-        return cls(space, own, SizedCache(QUERY_BYTES, bytes_of))
+    def of(cls, answerer: Answerer, prepared: Any, causes: CausalModel, acted: frozenset[int]) -> ActionAnswerer:
+        space = ActionSpace(causes, acted)
+        runner = QueryRunner(action_model(answerer.model, space), answerer.tolerances, prepared)
+        return cls(space, runner, SizedCache(QUERY_BYTES, bytes_of))
 
-    def cheapest(self, point: Floats, query: Query, settings: SearchSettings) -> tuple[ResolvedTarget, CheckedResult]:
-        """The target, and the cheapest action, checked."""
+    def cheapest(
+        self, resolved: ResolvedTarget, point: Floats, query: Query, settings: SearchSettings
+    ) -> CheckedResult:
+        """The cheapest action, checked, without its fees."""
         own = self.queries.get_or_make(query, lambda: action_query(query, self.space))
-        runner = self.answerer.runner
-        batch = runner.batch(self.space.actions(point[None, :]), [0])
-        found = runner.find(batch, own, settings)
-        return found.resolved[0], found.results[0]
+        return self.runner.nearest(resolved, self.space.actions(point[None, :]), own, settings)[0]
+
+
+class FoundAction(NamedTuple):
+    """A result about the row that follows, and the places of the features with causes that are acted on."""
+
+    result: CheckedResult
+    acted: frozenset[int] = frozenset()
+    action: Floats | None = None
 
 
 class RecourseAnswerer:
@@ -62,56 +83,119 @@ class RecourseAnswerer:
 
     def __init__(self, answerer: Answerer) -> None:
         self.answerer, self.schema = answerer, answerer.schema
-        self._spaces: SizedCache[ActionAnswerer] = SizedCache(SPACE_BYTES, lambda kept: bytes_of(kept, (answerer,)))
+        self._prepared = prepared_cache(PREPARED_BYTES)
+        shared = (answerer, self._prepared, answerer.model)
+        self._spaces: SizedCache[ActionAnswerer] = SizedCache(SPACE_BYTES, lambda kept: bytes_of(kept, shared))
 
     def recourse(self, row: Any, causes: CausalModel, query: Query, settings: SearchSettings) -> Recourse:
         """The cheapest action of one person; what is wrong is raised."""
         check_causes(causes, self.schema)
         point = causes.read(row)
         query, breaks = self.answerer.without_broken(point, query)
-        resolved, found, actions, follows = self._found(point, causes, query, settings)
-        batch = self.answerer.runner.batch(point[None, :], [0])
-        answer = self.answerer.builder.answer(batch, resolved, found, query)
+        batch, resolved, already = self.answerer.one(point, query)
+        found = FoundAction(already) if already is not None else self._found(resolved, point, causes, query, settings)
+        answer = self.answerer.builder.answer(batch, resolved, found.result, query)
+        follows = frozenset(causes.graph) - {self.schema.names[g] for g in found.acted}
         answer = replace(answer, changes=_marked(answer.changes, follows), breaks=(*breaks, *answer.breaks))
         if isinstance(answer, NoneExists) and settings.reasons:
-            answer = replace(answer, reasons=self._reasons(answer, point, causes, query, settings))
-        return Recourse(answer=answer, actions=self._actions(answer, point, actions))
+            answer = replace(answer, reasons=self._reasons(answer, resolved, point, causes, query, settings))
+        return Recourse(answer=answer, actions=self._actions(answer, point, found.acted))
 
     def _found(
-        self, point: Floats, causes: CausalModel, query: Query, settings: SearchSettings
-    ) -> tuple[ResolvedTarget, CheckedResult, tuple[str, ...], frozenset[str]]:
-        """The target; the result, whose point is the row that follows; the features acted on; those that follow."""
-        fixed = fixed_features(query)
-        key = (causes, fixed.intersection(causes.graph))
-        own = self._spaces.get_or_make(key, lambda: ActionAnswerer.of(self.answerer, causes, fixed))
-        resolved, found = own.cheapest(point, query, settings)
-        if found.point is None:
-            return resolved, found, (), frozenset()
-        action, names, places = found.point, self.schema.names, range(len(self.schema))
-        cut = own.space.acted(action[None, :])[0]
-        acted = [names[g] for g in places if cut[g] or (names[g] not in causes.graph and action[g] != point[g])]
-        follows = frozenset(names[g] for g in places if names[g] in causes.graph and not cut[g])
-        row = own.space.rows(action[None, :])[0]
-        return resolved, found._replace(claim=replace(found.claim, point=row, record=None)), tuple(acted), follows
+        self, resolved: ResolvedTarget, point: Floats, causes: CausalModel, query: Query, settings: SearchSettings
+    ) -> FoundAction:
+        """The cheapest action over all sets of features with causes."""
+        tolerances, spent, bounds = self.answerer.tolerances, Spent(settings.limits), [math.inf]
+        best = FoundAction(CheckedResult(Claim(point=None, lower=math.inf, method="")))
+        for acted in self._sets(causes, query):
+            fees = self._fees(causes, query, acted)
+            least = with_fees(query.measure, len(self.schema), 0.0, fees)
+            beaten = best.result.point is not None and tolerances.close(least, best.result.upper)
+            if spent.searches and (beaten or spent.stop):
+                bounds.append(least)
+                continue
+            found = self._on_set(resolved, point, causes, query, (acted, fees, best.result.upper), settings, spent)
+            bounds.append(found.result.lower)
+            left = best.result.left or found.result.stop
+            better = found.result.upper < best.result.upper or not best.result.claim.method
+            best = found if better else best
+            best = best._replace(result=best.result._replace(left=left))
+        return best._replace(result=_closed(best.result, min(bounds), spent, tolerances))
 
-    def _actions(self, answer: Answer, point: Floats, acted: Sequence[str]) -> tuple[Intervention, ...]:
+    # size: what a set is asked with
+    def _on_set(
+        self,
+        resolved: ResolvedTarget,
+        point: Floats,
+        causes: CausalModel,
+        query: Query,
+        chosen: tuple[frozenset[int], list[float], float],
+        settings: SearchSettings,
+        spent: Spent,
+    ) -> FoundAction:
+        """The cheapest action on one set, as far as it is cheaper than the best so far."""
+        (acted, fees, upper), size = chosen, len(self.schema)
+        made = partial(ActionAnswerer.of, self.answerer, self._prepared, causes, acted)
+        own = self._spaces.get_or_make((causes, acted), made)
+        limited = replace(settings, limits=spent.left, listen=None)
+        with spending(without_fees(query.measure, size, upper, fees)):
+            found = own.cheapest(resolved, point, query, limited)
+        spent.count(found)
+        lower = found.lower
+        if lower == math.inf and upper < math.inf:
+            lower = upper  # nothing cheaper was looked for
+        elif lower < math.inf:
+            lower = with_fees(query.measure, size, lower, fees)
+        claim = replace(found.claim, lower=lower, lower_any_rounding=None, record=None)
+        if found.point is None:
+            return FoundAction(CheckedResult(claim, left=found.left))
+        total = with_fees(query.measure, size, found.upper, fees)
+        row = own.space.rows(found.point[None, :])[0]
+        claim = replace(claim, point=row, lower=min(lower, total))
+        return FoundAction(CheckedResult(claim, total, found.scores, found.left), acted, found.point)
+
+    def _sets(self, causes: CausalModel, query: Query) -> list[frozenset[int]]:
+        """The features with causes to act on, least fees first."""
+        fixed = {one.feature for one in query.constraints if isinstance(one, Fixed)}
+        most = min((one.most for one in query.constraints if isinstance(one, MaxChanges)), default=len(self.schema))
+        free = [g for g in causes.order if self.schema.names[g] not in fixed]
+        if len(free) > MOST_ACTED:
+            raise UnsupportedQuestion(
+                f"{len(free)} features with causes may be acted on, and each choice of them is a search of its own; at "
+                f"most {MOST_ACTED} are tried: fix some of them, such as '{self.schema.names[free[0]]} is fixed'."
+            )
+        sets = [frozenset(some) for k in range(min(len(free), most) + 1) for some in combinations(free, k)]
+        size = len(self.schema)
+        return sorted(sets, key=lambda some: with_fees(query.measure, size, 0.0, self._fees(causes, query, some)))
+
+    def _fees(self, causes: CausalModel, query: Query, acted: frozenset[int]) -> list[float]:
+        names, weights = self.schema.names, query.measure.weights
+        return [causes.fee(names[g]) * weights.get(names[g], 1.0) for g in sorted(acted)]
+
+    def _actions(self, answer: Answer, point: Floats, acted: frozenset[int]) -> tuple[Intervention, ...]:
         """What is done, in the user's own values."""
         moved = {change.feature: change for change in answer.own_changes}
-        own = self.schema.row(point)
+        own, names = self.schema.row(point), self.schema.names
         return tuple(
             Intervention(moved[name]) if name in moved else Intervention(Change(name, own[name], own[name]), held=True)
-            for name in acted
-        )
+            for g, name in enumerate(names) if name in moved or g in acted
+        )  # fmt: skip
 
     def _reasons(
-        self, answer: NoneExists, point: Floats, causes: CausalModel, query: Query, settings: SearchSettings
-    ) -> Any:
+        self,
+        answer: NoneExists,
+        resolved: ResolvedTarget,
+        point: Floats,
+        causes: CausalModel,
+        query: Query,
+        settings: SearchSettings,
+    ) -> Reasons:
         """Which constraints leave no action, and what would help."""
         begun = time.perf_counter() - answer.seconds
 
         def under(constraints: tuple[Any, ...]) -> CheckedResult:
             left = replace(settings, limits=settings.limits.after(time.perf_counter() - begun), listen=None)
-            return self._found(point, causes, replace(query, constraints=constraints), left)[1]
+            return self._found(resolved, point, causes, replace(query, constraints=constraints), left).result
 
         return find_reasons(
             without_imputable(query.constraints, self.schema),
@@ -121,6 +205,15 @@ class RecourseAnswerer:
             tolerances=self.answerer.tolerances,
             facts=frozenset(self.answerer.facts),
         )
+
+
+def _closed(best: CheckedResult, lower: float, spent: Spent, tolerances: Tolerances) -> CheckedResult:
+    """The best action with the bound of all sets, and what stopped the search, if that leaves a gap."""
+    lower = min(lower, best.upper)
+    closed = best.point is not None and tolerances.close(lower, best.upper)
+    stop = None if closed or lower == math.inf else spent.stop or best.left
+    claim = replace(best.claim, lower=lower, stop=stop, nodes=spent.nodes, seconds=spent.seconds)
+    return CheckedResult(claim, best.upper, best.scores)
 
 
 def check_causes(causes: Any, schema: Schema) -> None:

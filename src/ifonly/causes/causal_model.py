@@ -99,8 +99,8 @@ class CausalModel:
         for g, (low, high) in spans.items():
             if not max(abs(low), abs(high)) <= LARGEST:
                 raise ModelError(
-                    f"The equation of '{self.schema.names[g]}' goes beyond {LARGEST:g} on rows of the schema; check its "
-                    f"weights, or narrow the ranges of its causes."
+                    f"The equation of '{self.schema.names[g]}' goes beyond {LARGEST:g} on rows of the schema; check "
+                    f"its weights, or narrow the ranges of its causes."
                 )
 
     def _read_holding(self) -> Any:

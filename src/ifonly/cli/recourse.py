@@ -34,7 +34,7 @@ Examples:
 @click.option("--causes", "causes_file", required=True, metavar="FILE",
               help="The equations of the features that follow others (docs/causes.md).")  # fmt: skip
 @click.option("--holding", type=NUMBER, metavar="FEE",
-              help="What acting on a feature against its causes costs, beside its change (default: as in the file).")  # fmt: skip
+              help="What acting against the causes of a feature costs, beside its change.")  # fmt: skip
 @json_option
 def recourse(causes_file: str, holding: float | None, as_json: bool, **options: Any) -> int:
     """The cheapest action after which the model decides as asked, when other features follow their causes."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,46 +18,47 @@ from ifonly.problem.accepted import Accepted
 from ifonly.problem.action_models import action_model
 from ifonly.problem.actions import ActionSpace, FollowersInRange, OnRowThatFollows, TiedValue
 from ifonly.problem.chains import AcceptedBySome
-from ifonly.problem.constraints import Allowed, Fixed, Imputable, Range, Unconstrained
+from ifonly.problem.constraints import Allowed, Domains, Fixed, Imputable, Range, Unconstrained
 from ifonly.problem.disjunctions import is_condition
-from ifonly.problem.distance import DERIVED, Distance, Norm
+from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Literal, Part, UnrolledColumns, linear_part
 from ifonly.problem.query import Query
-from ifonly.problem.rule import is_row_rule
 from ifonly.problem.rules.derived import derived_features
+from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import MaxChanges, OnlyWith
-from ifonly.schema import Choice, Schema
+from ifonly.problem.words import show_name
+from ifonly.schema import Choice, Feature, Schema
 
 Floats = NDArray[np.float64]
 
-
-def fixed_features(query: Query) -> frozenset[str]:
-    """The features that nobody can act on, under the constraints of a query."""
-    return frozenset(one.feature for one in query.constraints if isinstance(one, Fixed))
+ROOM = 1e-9
+"""Relative: what rounding may do to a cost."""
 
 
 def action_query(query: Query, space: ActionSpace) -> Query:
-    """The same query about actions."""
-    if query.fewest_first:
-        raise UnsupportedQuestion("The fewest actions first cannot be asked for; use the distance l0.")
+    """The same query about actions on a set of features, without its fees."""
     schema = space.rows_schema
     query.measure.check(schema)
     for name in sorted(derived_features(query.constraints) & set(space.causes.graph)):
         raise QuestionError(f"'{name}' has both a definition (it follows from others) and an equation; leave one out.")
+    distance = _distance(query.measure, space)
     rows = [found for one in query.constraints for found in _constraint(one, space)]
-    return replace(query, distance=_distance(query.measure, space), constraints=(*rows, *_own(space, rows)))
+    near = [CostsAtMost(feature.name, distance, space.schema) for feature in space.schema.features]
+    return replace(query, distance=distance, constraints=(*rows, *_own(space), *near))
 
 
 def _constraint(one: Any, space: ActionSpace) -> Iterator[Any]:
     """A constraint of the query, about actions or about what follows."""
-    follows = space.causes.graph
     if isinstance(one, Imputable | Unconstrained):
         return
-    if isinstance(one, Range | Allowed) and one.feature in follows:
-        yield OnRowThatFollows(EndsIn(one), space)
+    if hasattr(one, "restrict"):
+        yield from _on_one(one, space)
     elif isinstance(one, MaxChanges):
-        names = frozenset(space.rows_schema.names[g] for g in space.causes.order)
-        yield replace(one, uncounted=one.uncounted | names)
+        with_causes = frozenset(space.rows_schema.names[g] for g in space.causes.order)
+        yield MaxChanges(max(one.most - len(space.acted), 0), one.uncounted | with_causes)
+    elif isinstance(one, OnlyWith):
+        names = space.put_names
+        yield OnlyWith(names.get(one.feature, one.feature), names.get(one.partner, one.partner))
     elif isinstance(one, Accepted):
         yield _accepted(one, space)
     elif isinstance(one, AcceptedBySome):
@@ -63,9 +68,17 @@ def _constraint(one: Any, space: ActionSpace) -> Iterator[Any]:
             f"'{one.describe()}' is met in one of several ways, which cannot be asked of the row that follows yet; ask "
             f"without it, or with a rule."
         )
-    elif is_row_rule(one) and not isinstance(one, OnlyWith):
-        yield OnRowThatFollows(one, space)
+    elif isinstance(one, Rule) and not one.features(space.rows_schema) & space.composed:
+        yield copy.copy(one)  # which keeps what it means for one schema
     else:
+        yield OnRowThatFollows(one, space)
+
+
+def _on_one(one: Any, space: ActionSpace) -> Iterator[Any]:
+    """A constraint on one feature: where it ends is about the row that follows, all else about what is done."""
+    if isinstance(one, Range | Allowed):
+        yield OnRowThatFollows(EndsIn(one), space) if one.feature in space.composed else one
+    elif one.feature not in space.put_names:
         yield one
 
 
@@ -74,31 +87,99 @@ def _accepted(one: Accepted, space: ActionSpace) -> Accepted:
     return Accepted(by=action_model(one.model(schema), space), target=one.target_of(schema), name=one.name)
 
 
-def _own(space: ActionSpace, given: Sequence[Any]) -> Iterator[Any]:
+def _own(space: ActionSpace) -> Iterator[Any]:
     """What makes a row of the action schema an action."""
-    names, rows = space.schema.names, space.rows_schema.names
-    for g in space.causes.order:
-        yield Fixed(names[space.noises[g]])
-        if g in space.actable:
-            yield OnlyWith(rows[g], names[space.switches[g]])
-        elif Fixed(rows[g]) not in given:
-            yield Fixed(rows[g])
-        if g in space.tied:
-            yield TiedValue(space, g)
-    if any(g not in space.tied for g in space.causes.order):
+    names = space.schema.names
+    for g in space.following:
+        yield Fixed(names[space.expected[g]])
+        yield Fixed(names[space.puts[g]])
+    yield from (TiedValue(space, g) for g in space.tied)
+    if space.composed:
         yield FollowersInRange(space)
 
 
 def _distance(distance: Distance, space: ActionSpace) -> Distance:
-    """The same distance between what people do: it is a mean over the features of a row. Acting on a feature with
-    causes costs its fee."""
-    old, new, causes = space.rows_schema, space.schema, space.causes
+    """The same distance between what people do: it is a mean over the features of a row."""
+    old, new, names = space.rows_schema, space.schema, space.put_names
     share = len(new) / len(old)
     share = float(np.sqrt(share)) if distance.kind is Norm.L2 else share
+
+    def renamed(table: Mapping[str, Any]) -> dict[str, Any]:
+        return {names.get(name, name): value for name, value in table.items()}
+
     weights = {name: share * distance.weights.get(name, 1.0) for name in old.names}
-    for g, at in space.switches.items():
-        weights[new.names[at]] = max(causes.fee(old.names[g]), DERIVED) * weights[old.names[g]]
-    return replace(distance, weights=weights)
+    tables = {name: renamed(getattr(distance, name)) for name in ("scales", "up", "down", "transitions")}
+    return replace(distance, weights=renamed(weights), **tables)
+
+
+def with_fees(distance: Distance, size: int, cost: float, fees: Sequence[float]) -> float:
+    """The cost of an action on features against their causes, of a row of so many features: `cost` is that of what is
+    done, and each fee, weighted, counts like a change of this size."""
+    match distance.kind:
+        case Norm.L2:
+            return math.sqrt(cost**2 + sum(fee**2 for fee in fees) / size)
+        case Norm.LINF:
+            return max([cost, *(fee / size for fee in fees)])
+        case Norm.L0 | Norm.L1:
+            return cost + (distance.jump + distance.rate) * sum(fees) / size
+
+
+def without_fees(distance: Distance, size: int, cost: float, fees: Sequence[float]) -> float:
+    """What may be spent beside the fees."""
+    match distance.kind:
+        case Norm.L2:
+            return math.sqrt(max(cost**2 - sum(fee**2 for fee in fees) / size, 0.0))
+        case Norm.LINF:
+            return cost
+        case Norm.L0 | Norm.L1:
+            return max(cost - (distance.jump + distance.rate) * sum(fees) / size, 0.0)
+
+
+_MOST: ContextVar[float] = ContextVar("ifonly_most", default=math.inf)
+
+
+@contextmanager
+def spending(most: float) -> Iterator[None]:
+    """Inside, in the same thread: nothing that costs more needs to be found."""
+    token = _MOST.set(most * (1.0 + ROOM))
+    try:
+        yield
+    finally:
+        _MOST.reset(token)
+
+
+@dataclass(frozen=True)
+class CostsAtMost:
+    """The change of a feature alone costs no more than may be spent (`spending`): a cut-off, which forbids nothing."""
+
+    feature: str
+    distance: Distance
+    schema: Schema
+
+    def check(self, schema: Schema) -> None:
+        """It fits the schema that it was made with."""
+
+    def allows(self, feature: Feature, before: float, after: float) -> bool:
+        return True
+
+    def restrict(self, feature: Feature, before: Floats, domains: Domains) -> None:
+        if math.isinf(_MOST.get()):
+            return
+        distance, size = self.distance, len(self.schema)
+        weight = distance.weights.get(self.feature, 1.0)
+        delta = _MOST.get() * (math.sqrt(size) if distance.kind is Norm.L2 else size) / weight - distance.jump
+        if isinstance(feature, Choice):
+            costs = distance.rate * distance.option_changes(feature)[before.astype(np.intp)]
+            domains.allowed &= (costs <= delta) | (np.arange(len(feature.options)) == before[:, None])
+            return
+        scale = distance.scales.get(self.feature, feature.width or 1.0)
+        most = (delta / distance.rate if distance.rate else math.inf if delta >= 0.0 else 0.0) if delta >= 0.0 else 0.0
+        reach = most * scale
+        domains.lower = np.maximum(domains.lower, before - reach / distance.down.get(self.feature, 1.0))
+        domains.upper = np.minimum(domains.upper, before + reach / distance.up.get(self.feature, 1.0))
+
+    def describe(self) -> str:
+        return f"{show_name(self.feature)} costs no more than may be spent"
 
 
 @dataclass(frozen=True)

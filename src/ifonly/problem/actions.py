@@ -1,23 +1,23 @@
 """Actions as the unknowns of a question: the row that follows from them is a ReLU network before the model.
 
-For a causal model, a row of the *action schema* says for each feature its own value or the one it is put to (a), for
-each feature with causes whether it is acted on (z), the person's noise (u), and, where that has steps or levels, its
-value in the row that follows (v). With w = a - f(x) - u between l and h on every row of the schema,
+For a causal model and a set of features with causes that are acted on, all others follow. A row of the *action schema*
+says for each feature its own value or the one it is put to (a), and for each that follows what its equation gave before
+(c). Since a feature that follows keeps a = f(before) + u, its value in the row that follows is
 
-    x = f(x) + u + z w = f(x) + u + relu(w + (h - l) z - h) + l z     (z = 0: relu(w - h) = 0;  z = 1: relu(w - l) + l)
+    x = a + f(x) - c = f(x) + u
 
-is one ReLU, and stable as soon as z is fixed. So the row that follows is a ReLU network of a, z and u, and the model
-behind it one of the same kind. Values in steps are unknowns of their own, tied to f(x) + u by rules:
+so that row is a ReLU network of a and c, affine where the equations are, and the model behind it one of the same kind.
+A value in steps is an unknown of its own (v), which has the name of the feature, tied by rules:
 
-    v - step/2 <= f(x) + u < v + step/2   where z = 0,      v = a   where z = 1
+    v - step/2 <= a + f(x) - c < v + step/2
 
-A real number with causes stays within its range by a rule, too. All else is what it was: constraints on single features
-are about actions, costs are those of a, and a change of z costs the fee of holding.
+A real number that follows stays within its range by a rule, too. All else is what it was: constraints on single
+features are about actions, and costs are those of a. (`answering.recourse` goes through the sets.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from ifonly.model import Network
 from ifonly.model.flow import Flow
 from ifonly.model.rounding import column_box
 from ifonly.problem.lowering import unrolling
-from ifonly.problem.parts import Literal, Part, UnrolledColumns, linear_part
+from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.rule import RowRule, rows_allowed
 from ifonly.schema import Binary, Categorical, Feature, Numeric, Ordinal, Real, Schema
 
@@ -39,25 +39,26 @@ Mask = NDArray[np.bool_]
 
 WITHIN = 0.5
 """Of the distance from an end at which a follower is settled there: so far beyond it is searched."""
-NOISE_ROOM = 2.0**-20
-"""Of the size of noise, beyond what rows of the schema have: the bounds of noise are no matter of rounding."""
+EXTRA = 2.0**-20
+"""Of the size of the values of an equation, beyond those of rows of the schema: bounds are no matter of rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class ActionSpace:
-    """The action schema of a causal model, and the rows that follow. `actable`: the features with causes that can be
-    acted on. `tied`: those that are unknowns of their own."""
+    """The action schema of a causal model where these features with causes are acted on, and the rows that follow."""
 
     causes: CausalModel
-    actable: frozenset[int]
-    tied: frozenset[int]
+    acted: frozenset[int]
 
-    @classmethod
-    def of(cls, causes: CausalModel, fixed: Iterable[str]) -> ActionSpace:
-        """In which the features of these names cannot be acted on."""
-        schema, names = causes.schema, set(fixed)
-        stepped = frozenset(g for g in causes.order if step_of(schema.features[g]) is not None)
-        return cls(causes, frozenset(g for g in causes.order if schema.names[g] not in names), stepped)
+    @cached_property
+    def following(self) -> tuple[int, ...]:
+        """The places of the features that follow, each after its causes."""
+        return tuple(g for g in self.causes.order if g not in self.acted)
+
+    @cached_property
+    def tied(self) -> tuple[int, ...]:
+        """Those of them that are unknowns of their own: they have steps or levels."""
+        return tuple(g for g in self.following if step_of(self.rows_schema.features[g]) is not None)
 
     @property
     def rows_schema(self) -> Schema:
@@ -67,47 +68,52 @@ class ActionSpace:
 
     @cached_property
     def schema(self) -> Schema:
-        """The features of an action, by the places that `switches`, `noises` and `values` have."""
+        """The features of an action, by the places that `puts` and `expected` have."""
         own = self.rows_schema
         features = [_one_hot(feature) for feature in own.features]
         names = set(own.names) | {column for feature in features for column in feature.column_names}
-        for g in self.causes.order:
+        for g in self.following:
             name = own.names[g]
-            if g in self.actable:
-                features.append(Binary(_unused(f"{name} (act)", names), (False, True)))
-            features.append(Real(_unused(f"{name} (noise)", names), *self._noise_ends(g)))
+            features.append(Real(_unused(f"{name} (expected)", names), *self._ends(g)))
             if g in self.tied:
-                features.append(replace(_one_hot(own.features[g]), name=_unused(f"{name} (follows)", names)))
+                features.append(replace(features[g], name=_unused(f"{name} (put)", names)))
         return Schema(features)
 
-    def _noise_ends(self, g: int) -> tuple[float, float]:
-        (low, high), (least, most) = self.causes.spans[g], value_ends(self.rows_schema.features[g])
-        extra = NOISE_ROOM * (1.0 + abs(low) + abs(high) + abs(least) + abs(most))
-        return least - high - extra, most - low + extra
+    def _ends(self, g: int) -> tuple[float, float]:
+        """Of the equation of a feature, for rows of the schema."""
+        low, high = self.causes.spans[g]
+        extra = EXTRA * (1.0 + abs(low) + abs(high))
+        return low - extra, high + extra
 
     @cached_property
-    def _places(self) -> dict[str, dict[int, int]]:
-        places: dict[str, dict[int, int]] = {"switch": {}, "noise": {}, "value": {}}
+    def _places(self) -> tuple[dict[int, int], dict[int, int]]:
+        puts, expected = {g: g for g in self.following}, {}
         at = len(self.rows_schema)
-        for g in self.causes.order:
-            for kind in (*(("switch",) if g in self.actable else ()), "noise", *(("value",) if g in self.tied else ())):
-                places[kind][g] = at
-                at += 1
-        return places
+        for g in self.following:
+            expected[g] = at
+            puts[g] = at + 1 if g in self.tied else g
+            at += 2 if g in self.tied else 1
+        return puts, expected
 
     @property
-    def switches(self) -> dict[int, int]:
-        """Where it says whether a feature is acted on."""
-        return self._places["switch"]
+    def puts(self) -> dict[int, int]:
+        """Where the own value of a feature that follows is."""
+        return self._places[0]
 
     @property
-    def noises(self) -> dict[int, int]:
-        return self._places["noise"]
+    def expected(self) -> dict[int, int]:
+        """Where it says what the equation of a feature that follows gave before."""
+        return self._places[1]
 
-    @property
-    def values(self) -> dict[int, int]:
-        """Where the value of a feature in steps is, in the row that follows."""
-        return self._places["value"]
+    @cached_property
+    def put_names(self) -> dict[str, str]:
+        """The names of those, by the names of the features."""
+        return {self.rows_schema.names[g]: self.schema.names[at] for g, at in self.puts.items()}
+
+    @cached_property
+    def composed(self) -> frozenset[str]:
+        """The names of the features whose values in the row that follows are outputs of the network."""
+        return frozenset(self.rows_schema.names[g] for g in self.following if g not in self.tied)
 
     # ------------------------------------------------------------------ points
 
@@ -115,26 +121,21 @@ class ActionSpace:
         """People who do nothing, as points of the action schema."""
         result = np.zeros((len(points), len(self.schema)))
         result[:, : points.shape[1]] = points
-        noise = self.causes.noise(points)
-        for g, at in self.noises.items():
-            result[:, at] = noise[:, g]
-        for g, at in self.values.items():
-            result[:, at] = points[:, g]
-        return result
-
-    def acted(self, actions: Floats) -> Mask:
-        """(row, feature): is it a feature with causes that is acted on?"""
-        result = np.zeros((len(actions), len(self.rows_schema)), dtype=np.bool_)
-        for g, at in self.switches.items():
-            result[:, g] = actions[:, at] == 1.0
+        for g in self.following:
+            result[:, self.expected[g]] = self.causes.compiled[g].values(points)
+            result[:, self.puts[g]] = points[:, g]
         return result
 
     def followed(self, actions: Floats) -> tuple[Floats, Mask]:
         """The rows that follow, and (row, feature) which of their values are in range."""
         noise = np.zeros((len(actions), len(self.rows_schema)))
-        for g, at in self.noises.items():
-            noise[:, g] = actions[:, at]
-        return self.causes.followed(actions[:, : len(self.rows_schema)], self.acted(actions), noise)
+        values = actions[:, : len(self.rows_schema)].copy()
+        for g, at in self.expected.items():
+            values[:, g] = actions[:, self.puts[g]]
+            noise[:, g] = values[:, g] - actions[:, at]
+        acted = np.zeros(values.shape, dtype=np.bool_)
+        acted[:, list(self.acted)] = True
+        return self.causes.followed(values, acted, noise)
 
     def rows(self, actions: Floats) -> Floats:
         """The rows that follow."""
@@ -160,52 +161,30 @@ class ActionSpace:
         def of(place: int) -> Flow:
             return columns.select(list(range(int(start[place]), int(start[place + 1]))), name="columns")
 
-        found = {
-            g: of(self.values.get(g, g)) for g in range(len(mine)) if g not in self.causes.compiled or g in self.tied
-        }
+        found = {g: of(g) for g in range(len(mine)) if g not in self.following or g in self.tied}
         ties: list[Flow] = []
-        for g in self.causes.order:
+        for g in self.following:
             equation, name = self.causes.compiled[g], mine.names[g]
             first, *rest = (found[p] for p in equation.places.tolist())
             flow = (first.joined(rest, name=name) if rest else first).linear(equation.codes, name=name)
             for k, layer in enumerate(equation.network.layers):
                 flow = (flow.relu() if k else flow).linear(layer.weight, layer.bias, name=name)
-            follows = flow.plus(of(self.noises[g]), name=name)
-            switch = of(self.switches[g]).select([1], name=name) if g in self.actable else None
+            moved = flow.plus(of(self.expected[g]), name=name, sign=-1.0)
+            number = _as_number(mine.features[g], of(self.puts[g])).plus(moved, name=name)
             if g in self.tied:
-                ties += self._tie(g, follows, of(self.values[g]), switch)
+                ties += self._tie(g, number, of(g))
             else:
-                found[g] = follows if switch is None else self._switched(g, follows, of(g), switch)
+                found[g] = number
         every = [found[g] for g in range(len(mine))]
         return every[0].joined(every[1:], name="row"), ties
 
-    def _follows_ends(self, g: int) -> tuple[float, float]:
-        """Bounds of f + u, wherever the causes are in their ranges."""
-        (low, high), (least, most) = self.causes.spans[g], self._noise_ends(g)
-        return low + least, high + most
-
-    def _switched(self, g: int, follows: Flow, own: Flow, switch: Flow) -> Flow:
-        """f + u where the switch is off, the own value where it is on."""
-        (low, high), (least, most) = self._follows_ends(g), value_ends(self.rows_schema.features[g])
-        lower, upper, name = least - high, most - low, self.rows_schema.names[g]
-        moved = own.plus(follows, name=name, sign=-1.0).plus(switch.scale(upper - lower, name=name), name=name)
-        bent = moved.scale(1.0, -upper, name=name).relu()
-        return follows.plus(bent, name=name).plus(switch.scale(lower, name=name), name=name)
-
-    def _tie(self, g: int, follows: Flow, value: Flow, switch: Flow | None) -> list[Flow]:
+    def _tie(self, g: int, number: Flow, value: Flow) -> list[Flow]:
+        """By how much a number is within half a step of a value, below and above."""
         feature, name = self.rows_schema.features[g], self.rows_schema.names[g]
-        step, (low, high), (least, most) = step_of(feature), self._follows_ends(g), value_ends(feature)
+        step = step_of(feature)
         assert step is not None
-        number = (
-            value if isinstance(feature, Numeric) else value.linear(np.arange(len(feature.options))[None, :], name=name)
-        )
-        above = follows.plus(number, name=name, sign=-1.0)
-        size = max(most - low, high - least) + step
-        result = []
-        for sign, tie in ((1.0, TIE), (-1.0, -TIE)):
-            one = above.scale(sign, (0.5 + tie) * step, name=name)
-            result.append(one if switch is None else one.plus(switch.scale(size, name=name), name=name))
-        return result
+        above = number.plus(_as_number(feature, value), name=name, sign=-1.0)
+        return [above.scale(sign, (0.5 + tie) * step, name=name) for sign, tie in ((1.0, TIE), (-1.0, -TIE))]
 
     @cached_property
     def network(self) -> Network:
@@ -254,7 +233,7 @@ class ActionSpace:
         """How far each unrolled column of a row can be from the network's, where values are settled."""
         start = UnrolledColumns(self.rows_schema).start
         result = np.zeros(int(start[-1]))
-        for g in self.causes.order:
+        for g in self.following:
             if g in self.tied:
                 continue
             equation = self.causes.compiled[g]
@@ -285,7 +264,7 @@ class FollowersInRange:
         space = self.space
         own = UnrolledColumns(space.rows_schema)
         parts = []
-        for g in space.causes.order:
+        for g in space.following:
             if g in space.tied:
                 continue
             (low, high), slack = value_ends(space.rows_schema.features[g]), WITHIN * space.causes.snaps[g]
@@ -308,45 +287,27 @@ class TiedValue:
 
     @property
     def derives(self) -> str:
-        return self.space.schema.names[self.space.values[self.place]]
+        return self.space.schema.names[self.place]
 
     def check(self, schema: Schema) -> None:
         """It fits the schema that it was made with."""
 
     def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
         row, inside = self.space.row(after, "after")
-        return bool(inside[self.place] and row[self.place] == after[self.space.values[self.place]])
+        return bool(inside[self.place] and row[self.place] == after[self.place])
 
     def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> Mask:
         rows, inside = self.space.followed(after)
-        return inside[:, self.place] & (rows[:, self.place] == after[:, self.space.values[self.place]])
+        return inside[:, self.place] & (rows[:, self.place] == after[:, self.place])
 
     def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         space, g = self.space, self.place
-        first = UnrolledColumns(space.rows_schema).width + 2 * [h for h in space.causes.order if h in space.tied].index(
-            g
-        )
+        first = UnrolledColumns(space.rows_schema).width + 2 * space.tied.index(g)
         parts = []
         for k in (first, first + 1):
             weight = np.zeros((1, len(space.network.layers[-1].bias)))
             weight[0, k] = 1.0
             parts.append(space.behind(weight, np.zeros(1)))
-        if g in space.actable:
-            parts += self._equal_where_acted(columns)
-        return parts
-
-    def _equal_where_acted(self, columns: UnrolledColumns) -> list[Part]:
-        space, g = self.space, self.place
-        feature = space.rows_schema.features[g]
-        low, high = value_ends(feature)
-        numbers = np.ones(1) if isinstance(feature, Numeric) else np.arange(len(feature.options), dtype=np.float64)
-        parts = []
-        for sign in (1.0, -1.0):
-            weight = np.zeros(columns.width)
-            weight[columns.of(space.schema.names[space.values[g]])] = sign * numbers
-            weight[columns.of(space.schema.names[g])] = -sign * numbers
-            weight[columns.of(space.schema.names[space.switches[g]])] = (high - low, 0.0)
-            parts.append(linear_part(columns, Literal(weight, 0.0)))
         return parts
 
     def describe(self) -> str:
@@ -387,6 +348,13 @@ def _one_hot(feature: Feature) -> Any:
     if isinstance(feature, Ordinal | Categorical):
         return replace(feature, encoding="onehot", columns=())
     return feature
+
+
+def _as_number(feature: Feature, columns: Flow) -> Flow:
+    """The value of a feature in a point, from its unrolled columns."""
+    if isinstance(feature, Numeric):
+        return columns
+    return columns.linear(np.arange(len(feature.options), dtype=np.float64)[None, :], name=feature.name)
 
 
 def _unused(name: str, names: set[str]) -> str:

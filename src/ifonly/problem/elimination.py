@@ -124,6 +124,14 @@ class Elimination:
                 matrix[int(old.start[g]) : int(old.start[g + 1]), here] = np.eye(here.stop - here.start)
         return matrix
 
+    def times(self, weight: Floats) -> Floats:
+        """A layer over unrolled columns of the original, over those of the reduced schema. Parts that share one share
+        the product."""
+        made: dict[int, tuple[Floats, Floats]] = self.__dict__.setdefault("_products", {})
+        if id(weight) not in made:
+            made[id(weight)] = (weight, weight @ self.unrolled)
+        return made[id(weight)][1]
+
     def _columns(self, g: int, values: Floats) -> Floats:
         """(unrolled column of the feature, value): what the columns are for each value."""
         feature = self.schema.features[g]
@@ -356,9 +364,9 @@ class ComposedRule:
                 clause_part(columns, [_composed(columns, one, matrix) for one in literals(old, clause)])
                 for clause in self.rule.clauses(old.schema)
             ]
-        original = self.rule.parts(old)
-        return [Part(((part.layers[0][0] @ matrix, part.layers[0][1]), *part.layers[1:]), part.whole)
-                for part in original]  # fmt: skip
+        times = self.elimination.times
+        return [Part(((times(part.layers[0][0]), part.layers[0][1]), *part.layers[1:]), part.whole)
+                for part in self.rule.parts(old)]  # fmt: skip
 
     def describe(self) -> str:
         return self.rule.describe()
