@@ -15,6 +15,8 @@ from ifonly import (
     Categorical,
     Explainer,
     Integer,
+    Limits,
+    Model,
     Network,
     NoneExists,
     OneOfTarget,
@@ -162,3 +164,25 @@ def test_wrong(constraint: object, message: str) -> None:
 def test_certificates_refuse_it() -> None:
     with pytest.raises(UnsupportedQuestion, match="A certificate cannot state that another model decides"):
         certify(Explainer(CREDIT), PERSON, constraints=[CHECK])
+
+
+def test_a_search_that_is_cut_short_keeps_the_bound_of_fewer_models() -> None:
+    schema = Schema([Real(f"x{k}", -1, 1) for k in range(6)])
+
+    def random_model(seed: int) -> Model:
+        rng = np.random.default_rng(seed)
+        sizes = [6, 10, 10, 1]
+        layers = [(rng.normal(size=(b, a)), rng.normal(size=b)) for a, b in zip(sizes, sizes[1:], strict=False)]
+        return network_model(Network.of(layers), schema, classes=("no", "yes"))
+
+    compared = 0
+    for seed in range(6):
+        model, other = random_model(seed), Accepted(by=random_model(100 + seed), target="yes", name="other")
+        person = dict.fromkeys(schema.names, 0.0)
+        explainer = Explainer(model).using(reasons=False)
+        alone = explainer.explain(person, target="yes")
+        both = explainer.explain(person, target="yes", constraints=[other], limits=Limits(nodes=alone.nodes + 2))
+        if alone.upper > 0.0 and both.stop is not None and both.stop.is_limit:
+            compared += 1
+            assert both.lower >= alone.lower - 1e-9
+    assert compared

@@ -65,6 +65,7 @@ class SeveralModels:
         result: list[Claim | None] = [None] * len(points)
         waiting: dict[tuple[int, ...], list[int]] = {(0,): list(range(len(points)))}
         nodes, seconds = np.zeros(len(points), dtype=np.int64), np.zeros(len(points))
+        best: dict[int, Claim] = {}
         while waiting:
             models = min(waiting, key=len)
             people = waiting.pop(models)
@@ -76,6 +77,7 @@ class SeveralModels:
             worst = self._worst(models, points[people], claims)
             for k, i in enumerate(people):
                 claim = replace(claims[k], nodes=int(nodes[i]), seconds=float(seconds[i]), record=None)
+                claim = best[i] = _with_bound_of(best.get(i), claim)
                 doubtful = claim.point is None and claim.lower < math.inf and claim.stop is None
                 if doubtful and len(models) < len(self.target.models):  # only some rounding accepts: do all models?
                     waiting.setdefault(tuple(range(len(self.target.models))), []).append(i)
@@ -126,6 +128,13 @@ class SeveralModels:
             more = share > most[refused]
             worst[refused[more]], most[refused[more]] = k, share[more]
         return worst
+
+
+def _with_bound_of(earlier: Claim | None, claim: Claim) -> Claim:
+    """A claim that was cut short, with the bound of fewer models where that is higher: it holds for all of them."""
+    if earlier is None or claim.stop is None or earlier.lower <= claim.lower:
+        return claim
+    return replace(claim, lower=earlier.lower, rounding_bound=max(claim.rounding_bound, earlier.rounding_bound))
 
 
 def _rest(limits: Limits, seconds: float, nodes: int) -> Limits:
