@@ -9,6 +9,7 @@ from benchmarks.suites import (
     agreement,
     audit,
     audit_stream,
+    causes,
     certificates,
     chains,
     deployed,
@@ -38,7 +39,7 @@ from benchmarks.suites import (
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
     first, one_call, limits, invariants, possible, chains, robust, trees, tree_race, reals_trees, smooth, reals, audit,
-    audit_stream, population, desk, why,
+    audit_stream, population, desk, why, causes,
 )  # fmt: skip
 
 
