@@ -85,8 +85,7 @@ class RecourseAnswerer:
     def __init__(self, answerer: Answerer) -> None:
         self.answerer, self.schema = answerer, answerer.schema
         self._prepared = prepared_cache(PREPARED_BYTES)
-        shared = (answerer, self._prepared, answerer.model)
-        self._spaces: SizedCache[ActionAnswerer] = SizedCache(SPACE_BYTES, lambda kept: bytes_of(kept, shared))
+        self._spaces: SizedCache[ActionAnswerer] = SizedCache(SPACE_BYTES, _own_bytes)
 
     def recourse(self, row: Any, causes: CausalModel, query: Query, settings: SearchSettings) -> Recourse:
         """The cheapest action of one person; what is wrong is raised."""
@@ -241,6 +240,10 @@ def _closed(best: CheckedResult, lower: float, spent: Spent, tolerances: Toleran
     stop = None if closed or lower == math.inf else spent.stop or best.left
     claim = replace(best.claim, lower=lower, stop=stop, nodes=spent.nodes, seconds=spent.seconds)
     return CheckedResult(claim, best.upper, best.scores)
+
+
+def _own_bytes(kept: ActionAnswerer) -> int:
+    return bytes_of(kept, (kept.space.causes, kept.space.rows_schema, kept.runner.solver.prepared))
 
 
 def check_causes(causes: Any, schema: Schema) -> None:
