@@ -30,6 +30,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.terminal import console
 from ifonly import Binary, CausalModel, Explainer, Fixed, LinearEquation, ModelEquation, Network, Real, Schema, datasets
 from ifonly.model import Model, network_model
+from ifonly.schema.tables import user_columns
 
 Floats = NDArray[np.float64]
 ROWS = 2000
@@ -283,7 +284,7 @@ def _of_data(name: str, rows: int) -> list[str]:
     data, model = datasets.load(name), datasets.network(name)
     graph, rules = GRAPHS[name]
     schema = model.schema
-    causes = CausalModel.fit(graph, data.points(), schema)
+    causes = CausalModel.fit(graph, user_columns(schema, data.points()), schema)
     for fit in causes.fits:
         console().print(str(fit))
     explainer = Explainer(model).using(reasons=False)

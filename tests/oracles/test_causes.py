@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from random_causes import CausalCase, causal_case, cheapest_by_trying, real_case
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ifonly import ClassTarget, Explainer, Recourse
+
+CASES = int(os.environ.get("IFONLY_CAUSAL_CASES", "40"))
+"""Of each kind: 300 and more are a matter of minutes."""
 
 
 def asked(case: CausalCase, target: ClassTarget) -> Recourse:
@@ -40,7 +44,7 @@ def check(case: CausalCase, target: ClassTarget, told: Recourse, least: float) -
 
 
 @pytest.mark.long(keep=6)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(CASES))
 def test_against_trying_all_actions(seed: int) -> None:
     case = causal_case(seed, 4)
     target = other(case)
@@ -48,7 +52,7 @@ def test_against_trying_all_actions(seed: int) -> None:
 
 
 @pytest.mark.long(keep=4)
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(CASES // 2))
 def test_against_a_program_of_the_whole(seed: int) -> None:
     case = real_case(seed)
     target = other(case)

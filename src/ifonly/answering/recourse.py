@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from ifonly.answering.answerer import Answerer
 from ifonly.answering.branching import Spent
 from ifonly.answering.checked_solver import prepared_cache
+from ifonly.answering.proposals import accepted
 from ifonly.answering.reasons import find_reasons
 from ifonly.answering.runner import QueryRunner
 from ifonly.answering.values import CheckedResult, Floats, ResolvedTarget, SearchSettings
@@ -84,8 +85,7 @@ class RecourseAnswerer:
     def __init__(self, answerer: Answerer) -> None:
         self.answerer, self.schema = answerer, answerer.schema
         self._prepared = prepared_cache(PREPARED_BYTES)
-        shared = (answerer, self._prepared, answerer.model)
-        self._spaces: SizedCache[ActionAnswerer] = SizedCache(SPACE_BYTES, lambda kept: bytes_of(kept, shared))
+        self._spaces: SizedCache[ActionAnswerer] = SizedCache(SPACE_BYTES, _own_bytes)
 
     def recourse(self, row: Any, causes: CausalModel, query: Query, settings: SearchSettings) -> Recourse:
         """The cheapest action of one person; what is wrong is raised."""
@@ -107,20 +107,46 @@ class RecourseAnswerer:
         """The cheapest action over all sets of features with causes."""
         tolerances, spent, bounds = self.answerer.tolerances, Spent(settings.limits), [math.inf]
         best = FoundAction(CheckedResult(Claim(point=None, lower=math.inf, method="")))
-        for acted in self._sets(causes, query):
+        sets = self._sets(causes, query)
+        first, guess = self._guess(resolved, point, causes, query, replace(settings, limits=spent.left, listen=None))
+        for acted in [first, *(some for some in sets if some != first)] if first in sets else sets:
             fees = self._fees(causes, query, acted)
             least = with_fees(query.measure, len(self.schema), 0.0, fees)
             beaten = best.result.point is not None and tolerances.close(least, best.result.upper)
             if spent.searches and (beaten or spent.stop):
                 bounds.append(least)
                 continue
-            found = self._on_set(resolved, point, causes, query, (acted, fees, best.result.upper), settings, spent)
+            upper = best.result.upper
+            if not spent.searches and acted == first and guess < math.inf:
+                found = self._on_set(resolved, point, causes, query, (acted, fees, guess), settings, spent)
+                if found.result.point is None and not spent.stop:  # its row is not accepted under every rounding
+                    found = self._on_set(resolved, point, causes, query, (acted, fees, math.inf), settings, spent)
+            else:
+                found = self._on_set(resolved, point, causes, query, (acted, fees, upper), settings, spent)
             bounds.append(found.result.lower)
             left = best.result.left or found.result.stop
             better = found.result.upper < best.result.upper or not best.result.claim.method
             best = found if better else best
             best = best._replace(result=best.result._replace(left=left))
         return best._replace(result=_closed(best.result, min(bounds), spent, tolerances))
+
+    def _guess(
+        self, resolved: ResolvedTarget, point: Floats, causes: CausalModel, query: Query, settings: SearchSettings
+    ) -> tuple[frozenset[int], float]:
+        """The set to begin with, and what an action on it costs that is known: of the nearest row that ignores causes,
+        each change is one, unless what follows from them undoes it."""
+        nothing: tuple[frozenset[int], float] = (frozenset(), math.inf)
+        if self.answerer.runner.split(query).conditions:
+            return nothing
+        found = self.answerer.runner.nearest(resolved, point[None, :], query, settings)[0]
+        if found.point is None:
+            return nothing
+        changed = found.point != point
+        acted = frozenset(g for g in causes.order if changed[g])
+        rows, inside = causes.followed(found.point[None, :], changed[None, :], causes.noise(point[None, :]))
+        if not inside.all() or not accepted(self.answerer, query, point[None, :], rows)[0]:
+            return acted, math.inf
+        return acted, with_fees(query.measure, len(self.schema), found.upper, self._fees(causes, query, acted))
 
     # size: what a set is asked with
     def _on_set(
@@ -214,6 +240,10 @@ def _closed(best: CheckedResult, lower: float, spent: Spent, tolerances: Toleran
     stop = None if closed or lower == math.inf else spent.stop or best.left
     claim = replace(best.claim, lower=lower, stop=stop, nodes=spent.nodes, seconds=spent.seconds)
     return CheckedResult(claim, best.upper, best.scores)
+
+
+def _own_bytes(kept: ActionAnswerer) -> int:
+    return bytes_of(kept, (kept.space.causes, kept.space.rows_schema, kept.runner.solver.prepared))
 
 
 def check_causes(causes: Any, schema: Schema) -> None:

@@ -148,7 +148,7 @@ def spending(most: float) -> Iterator[None]:
         _MOST.reset(token)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CostsAtMost:
     """The change of a feature alone costs no more than may be spent (`spending`): a cut-off, which forbids nothing."""
 
@@ -173,7 +173,7 @@ class CostsAtMost:
             domains.allowed &= (costs <= delta) | (np.arange(len(feature.options)) == before[:, None])
             return
         scale = distance.scales.get(self.feature, feature.width or 1.0)
-        most = (delta / distance.rate if distance.rate else math.inf if delta >= 0.0 else 0.0) if delta >= 0.0 else 0.0
+        most = 0.0 if delta < 0.0 else delta / distance.rate if distance.rate else math.inf
         reach = most * scale
         domains.lower = np.maximum(domains.lower, before - reach / distance.down.get(self.feature, 1.0))
         domains.upper = np.minimum(domains.upper, before + reach / distance.up.get(self.feature, 1.0))
