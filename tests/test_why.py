@@ -7,15 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 from ifonly import (
     Binary,
     Categorical,
     Explainer,
+    Fixed,
     Integer,
     Limits,
     Neighbourhood,
     Network,
+    OtherTarget,
+    Query,
     Real,
     Schema,
     ScoreTarget,
@@ -24,11 +28,13 @@ from ifonly import (
     datasets,
 )
 from ifonly.answering.hitting_sets import bits, least_hitting_set, minimal_sets, weight_of
+from ifonly.answering.implied_features import ImpliedFeatures
 from ifonly.errors import IfonlyError, QuestionError
-from ifonly.methods import Enumerate, MipObj
+from ifonly.methods import Enumerate, MipObj, Search
 from ifonly.model import network_model
 from ifonly.problem.constraints import Domains
 from ifonly.problem.holding import Held, holding
+from ifonly.problem.rules import facts_of
 from ifonly.results.from_dict import change_from_dict
 
 SCHEMA = Schema([Integer("income", 0, 9), Integer("debt", 0, 9), Integer("age", 18, 60), Binary("owner")],
@@ -251,3 +257,38 @@ def test_every_pair_of_small_models_agrees_with_the_nearest_answer() -> None:
         told, answer = ask.why(row, several=None), ask.explain(row, constraints=["age is free"])
         moved = {change.feature for change in answer.own_changes}
         assert all(moved & set(reason.features) for reason in told.reasons)
+
+
+def test_what_held_features_imply_is_held_with_them() -> None:
+    schema = Schema([Integer("count", 0, 5), Integer("months", 0, 9), Integer("age", 18, 60), Real("x", 0, 1)],
+                    rules=["if count = 0 then months = 0", "months >= count", "if months = 0 then age <= 18"])  # fmt: skip
+    rules, names = facts_of(schema), ("count", "months", "age", "x")
+    point = schema.read({"count": 0, "months": 0, "age": 18, "x": 0.5})
+    implied = ImpliedFeatures(schema, rules, point, [schema.index(name) for name in names])
+    assert implied.closure(0b0001) == 0b0111 and implied.closure(0b0010) == 0b0111
+    assert implied.closure(0b0100) == 0b0100 and implied.closure(0b1000) == 0b1000
+    other = ImpliedFeatures(schema, rules, schema.read({"count": 1, "months": 2, "age": 30, "x": 0.5}), [0, 1, 2, 3])
+    assert other.closure(0b0001) == 0b0001, "months may be anything from 1 on"
+
+
+def test_a_forest_is_asked_for_any_row_and_no_nearest_one() -> None:
+    rng = np.random.default_rng(3)
+    schema = Schema([Integer(name, 0, 20) for name in "abcd"])
+    rows = rng.integers(0, 21, size=(300, 4)).astype(float)
+    forest = RandomForestClassifier(8, max_depth=4, random_state=0).fit(
+        rows, (rows[:, 0] + rows[:, 1] > 20).astype(int)
+    )
+    explainer = Explainer(forest, schema=schema)
+    solver = explainer._answerer.any_row.solver
+    question, point = explainer.question(rows[0], Query(target=OtherTarget(0.0)))
+    prepared = Search().prepare(question, solver.tolerances)
+    (claim,) = prepared.solve(point[None, :], Limits())
+    nearest = explainer.explain(rows[0], target=OtherTarget(0.0))
+    assert claim.point is not None and claim.lower <= nearest.lower and claim.stop is None
+    assert explainer.model.decide(explainer.model.scores(claim.point[None, :]))[0] == explainer.model.classes.index(
+        nearest.decision_after
+    )
+    fixed = [Fixed(name) for name in "abcd"]
+    question, point = explainer.question(rows[0], Query(target=OtherTarget(0.0), constraints=fixed))
+    (claim,) = Search().prepare(question, solver.tolerances).solve(point[None, :], Limits())
+    assert claim.point is None and claim.lower == np.inf

@@ -2,7 +2,9 @@
 
 Shipped networks and a forest of 100 trees, people in the order of the data. Attributions are SHAP's (KernelExplainer
 for networks, TreeExplainer for the forest) where `shap` is installed, else Shapley values sampled here by permutations.
-A set of features is checked like ours: with these fixed, is there a row that the model decides otherwise?
+A set of features is checked like ours: with these fixed, is there a row that the model decides otherwise? With
+`--anchors`, so are the features of the anchors that alibi's AnchorTabular gives (precision 0.95); an anchor asks for
+ranges of values, so its features, fixed at the person's, say more than it does.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from sklearn.ensemble import RandomForestClassifier
 from benchmarks.terminal import console
 from ifonly import Derived, Explainer, Fixed, Limits, NoneExists, OtherTarget, datasets
 from ifonly.problem import merged
+from ifonly.schema import Choice
 
 Floats = NDArray[np.float64]
 BACKGROUND = 50
@@ -57,12 +60,18 @@ def subjects() -> dict[str, Callable[[], Subject]]:
 @click.option("--rows", type=click.IntRange(1), default=200, show_default=True, help="People per model.")
 @click.option("--only", type=click.Choice(list(subjects())), multiple=True, help="Only these models.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="For the reasons of one person.")
-def command(rows: int, only: tuple[str, ...], seconds: float) -> None:
+@click.option("--anchors", is_flag=True, help="Instead: do the features of anchors (alibi) suffice?")
+def command(rows: int, only: tuple[str, ...], seconds: float, anchors: bool) -> None:
     """Smallest sufficient reasons: time and size; and how often the four largest attributions suffice."""
     columns = (
         "model", "people", "CPU ms median", "worst", "searches", "features median", "most", "statuses",
         "four suffice", "as many as ours suffice", "attribution",
     )  # fmt: skip
+    if anchors:
+        for name, make in subjects().items():
+            if not only or name in only:
+                console().print(_anchors(make(), rows, Limits(seconds=seconds)))
+        return
     made = [
         _row(make(), rows, Limits(seconds=seconds)) for name, make in subjects().items() if not only or name in only
     ]
@@ -95,6 +104,28 @@ def _row(subject: Subject, rows: int, limits: Limits) -> list[str]:
         f"{four} of {len(points)} (ours has at most four: {sum(size <= FOUR for size in sizes)})",
         f"{many} of {len(points)}", named,
     ]  # fmt: skip
+
+
+def _anchors(subject: Subject, rows: int, limits: Limits) -> str:
+    """How often the features of a person's anchor suffice."""
+    from alibi.explainers import AnchorTabular
+
+    explainer, schema, every = subject.explainer.using(limits=limits), subject.data.schema, subject.data.points()
+    model = explainer.model
+    categories = {g: [str(one) for one in f.options] for g, f in enumerate(schema.features) if isinstance(f, Choice)}
+    anchor = AnchorTabular(lambda points: model.decide(model.scores(np.asarray(points, dtype=np.float64))),
+                           feature_names=list(schema.names), categorical_names=categories, seed=0)  # fmt: skip
+    anchor.fit(every, disc_perc=(25, 50, 75))
+    sizes, enough, empty = [], 0, 0
+    for i in range(rows):
+        named = sorted({schema.names[g] for g in anchor.explain(every[i], threshold=0.95).raw["feature"]})
+        sizes.append(len(named))
+        empty += not named
+        enough += suffices(explainer, subject.data.row(i), named)
+    return (
+        f"{subject.name}: the features of {enough} of {rows} anchors suffice; features of an anchor: median "
+        f"{np.median(sizes):.0f}, most {max(sizes)}; {empty} anchors are empty"
+    )
 
 
 def suffices(explainer: Explainer, row: Any, names: list[str]) -> bool:

@@ -46,10 +46,17 @@ class FoundSet(NamedTuple):
 
 
 class ReasonSearch:
-    """The search of one person. `weights` are whole numbers > 0; `check` raises OutOfTime when time is up."""
+    """The search of one person. `weights` are whole numbers > 0; `check` raises OutOfTime when time is up; `closure`
+    adds to held features those that keep their values with them in every row that counts."""
 
-    def __init__(self, oracle: Oracle, weights: Sequence[int], check: Callable[[], None]) -> None:
-        self.oracle, self.weights, self.check = oracle, list(weights), check
+    def __init__(
+        self,
+        oracle: Oracle,
+        weights: Sequence[int],
+        check: Callable[[], None],
+        closure: Callable[[int], int] = lambda held: held,
+    ) -> None:
+        self.oracle, self.weights, self.check, self.closure = oracle, list(weights), check, closure
         self.everything = (1 << len(weights)) - 1
         self.sufficient: list[int] = []
         self.contrasts: list[int] = []
@@ -81,16 +88,17 @@ class ReasonSearch:
 
     def suffices(self, held: int) -> bool | None:
         """Do these features suffice? None: not decided."""
-        if any(held & known == known for known in self.sufficient):
+        closed = self.closure(held)
+        if any(closed & known == known for known in self.sufficient):
             return True
         if any(not held & known for known in self.contrasts):
             return False
-        if held in self.undecided:
+        if closed in self.undecided:
             return None
         self.check()
-        suffices, changed = self.oracle(held)
+        suffices, changed = self.oracle(closed)
         if suffices is None:
-            self.undecided.append(held)
+            self.undecided.append(closed)
         elif suffices:
             self.sufficient.append(held)
         else:

@@ -20,6 +20,7 @@ from typing import Any
 
 from ifonly.answering.answerer import Answerer
 from ifonly.answering.hitting_sets import bits
+from ifonly.answering.implied_features import ImpliedFeatures
 from ifonly.answering.minimal_reasons import FoundSet, OutOfTime, ReasonSearch, SufficiencyVerdict
 from ifonly.answering.sampled_rows import RowSampler, by_influence
 from ifonly.answering.values import CheckedResult, Floats, SearchSettings
@@ -49,7 +50,7 @@ def sufficient_reasons(
     query, breaks = answerer.without_broken(point, query)
     oracle = _HeldRows(answerer, point, query, sufficiency, settings, missing)
     weights = sufficiency.weights(answerer.schema, oracle.names)
-    search = ReasonSearch(oracle.verdict, weights, oracle.check)
+    search = ReasonSearch(oracle.verdict, weights, oracle.check, oracle.implied.closure)
     search.run(sufficiency.several)
     facts = tuple(one.describe() for one in query.constraints if one in answerer.facts)
     return SufficientReasons(
@@ -123,6 +124,7 @@ class _HeldRows:
         self.searches = self.nodes = 0
         self.stop: Stop | None = None
         self.rows: dict[int, Floats] = {}
+        self.implied = ImpliedFeatures(schema, query.constraints, point, self.places)
         conditions, plain = self.runner.split(self.query)
         slow = answerer.model.function.as_trees() is not None  # other searches find a row as quickly
         trying = slow and not conditions and self.radius is None

@@ -62,6 +62,7 @@ NOWHERE = np.zeros(0, dtype=np.int32)
 NOT_PRICED = Priced(np.zeros(0), np.zeros(0, dtype=np.uint8), np.zeros((2, 0)), np.zeros(3))
 PLAIN_NODES = 2000
 """After so many, prices are worth their while."""
+UNLIMITED = 2**62
 PRICED_NODES = 1000
 """After so many, a priced box is split."""
 HANDED_NODES = 300
@@ -85,6 +86,8 @@ class PackedForest:
     """The same forest, for rows that only some rounding accepts."""
     rules: RuledBoxes | None
     kernels: Kernels
+    any_row: bool = False
+    """Any row will do: the search ends with the first, and no box is priced: prices are about how near rows are."""
 
     def distance(self, cost: float) -> float:
         return math.sqrt(cost) if self.cells.squared else cost
@@ -153,7 +156,9 @@ class ForestSearch:
         """Boxes from the least bound on: first everything, without prices; if that takes long, once more with them,
         and then in parts.
         """
-        forest, state, nodes = self.forest, self.state, PLAIN_NODES
+        forest, state, nodes = self.forest, self.state, UNLIMITED if self.packed.any_row else PLAIN_NODES
+        if self._enough:
+            return self._claim(0.0, None)
         self._add(0.0, OpenBox(everything(forest), no_shares(forest), 0))
         while self.boxes and self.boxes[0][0] < float(state.number[BEST]):
             bound, _, part = heappop(self.boxes)
@@ -175,6 +180,11 @@ class ForestSearch:
                 for half in halves(forest, part.box, opened.split):
                     self._add(opened.bound, OpenBox(half, opened.shares, ROUNDS))
         return self._claim(float(state.number[BEST]), None)
+
+    @property
+    def _enough(self) -> bool:
+        """Is there a row, and is any as good as the nearest?"""
+        return self.packed.any_row and math.isfinite(self.state.number[BEST])
 
     @property
     def _keeps_boxes(self) -> bool:
@@ -253,6 +263,8 @@ class ForestSearch:
             code = kernels.now.advance(self.forest, self.table, self.person, self.stack, self.state, nodes, self.other)
             if code == DONE:
                 return None
+            if self._enough:
+                return self._claim(0.0, None)
             if code != MEMORY:
                 self.other = NOWHERE
             if code == LOOK and self._looked(self.stack) and not self._must_stop():

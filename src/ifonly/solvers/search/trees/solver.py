@@ -34,6 +34,9 @@ PLAIN_STEPS = 300_000
 """From the roots to all leaves of a forest: with more of them, preparing takes plain Python many seconds, and the
 compiled kernels are waited for."""
 
+ALL_OF_IT = 1.0 - 2.0**-19
+"""Where an answer may be farther than the nearest by so much of its distance, the first row that is found will do."""
+
 
 class ForestSolver:
     """The search for trees, ready for one question; `shared`: what it has in common with those of other questions.
@@ -64,8 +67,9 @@ class ForestSolver:
             forest = forest._replace(ruled=True)
         rules = RuledBoxes(question, networks, cells, tolerances) if forest.ruled else None
         self.packed = PackedForest(
-            question, cells, forest, depth, any_rounding_forest(forest, question), rules, kernels
-        )
+            question, cells, forest, depth, any_rounding_forest(forest, question), rules, kernels,
+            any_row=tolerances.relative_gap > ALL_OF_IT,
+        )  # fmt: skip
         self.shared = shared.parts
         self.buffer_bytes = 0 if rules is None else rules.solver.buffer_bytes
 
