@@ -38,6 +38,7 @@ class Answered:
     milliseconds: list[float] = field(default_factory=list)
     refusing: int = 0
     kept: list[float] = field(default_factory=list)
+    statuses: list[str] = field(default_factory=list)
 
 
 @click.command("robust")
@@ -51,8 +52,8 @@ def command(
     rows: int, delta: float, draws: int, seconds: float, hidden: tuple[str, ...], data: tuple[str, ...]
 ) -> None:
     """Robustness to changed weights, beside MCE-R: distances, drawn networks, models trained again."""
-    table = Table("data set", "hidden", "way", "answered", "distance: mean", "proven delta: least", "drawn: refuse",
-                  "trained again: accept", "CPU ms: median", "worst")  # fmt: skip
+    table = Table("data set", "hidden", "way", "answered", "nearest", "distance: mean",
+                  "proven delta: least", "drawn: refuse", "trained again: accept", "CPU ms: median", "worst")  # fmt: skip
     for name in data:
         for layers in hidden:
             for line in _compared(name, tuple(map(int, layers.split(","))), rows, delta, draws, seconds):
@@ -90,6 +91,7 @@ def _compared(name: str, hidden: tuple[int, ...], rows: int, delta: float, draws
             answer = ask(loaded.row(i))
             found[way].milliseconds.append(1e3 * (time.process_time() - begun))
             row = None if answer is None else answer.counterfactual
+            found[way].statuses.append("none" if answer is None else answer.status)
             found[way].distance.append(np.nan if row is None else answer.upper)
             if row is not None:
                 point = loaded.schema.read(row)[None, :]
@@ -105,7 +107,8 @@ def _compared(name: str, hidden: tuple[int, ...], rows: int, delta: float, draws
 def _line(way: str, one: Answered, plain: bool) -> list[str]:
     distance, taken = np.array(one.distance), np.array(one.milliseconds)
     return [
-        way, f"{np.isfinite(distance).sum()} of {len(distance)}", f"{np.nanmean(distance):.5f}",
+        way, f"{np.isfinite(distance).sum()} of {len(distance)}", f"{one.statuses.count('nearest')}",
+        f"{np.nanmean(distance):.5f}",
         f"{min(one.proven, default=np.nan):.5f}", "-" if plain else f"{one.refusing}",
         f"{100 * np.mean(one.kept):.1f} %", f"{np.median(taken):.1f}", f"{taken.max():.0f}",
     ]  # fmt: skip
