@@ -18,6 +18,7 @@ from benchmarks.suites import (
     invariants,
     limits,
     method_table,
+    models,
     one_call,
     paper,
     peers,
@@ -37,7 +38,7 @@ from benchmarks.suites import (
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
     first, one_call, limits, invariants, possible, chains, trees, tree_race, reals_trees, smooth, reals, audit,
-    audit_stream, population, desk, why,
+    audit_stream, population, desk, why, models,
 )  # fmt: skip
 
 
