@@ -19,6 +19,7 @@ from benchmarks.suites import (
     invariants,
     limits,
     method_table,
+    models,
     one_call,
     paper,
     peers,
@@ -39,7 +40,7 @@ from benchmarks.suites import (
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
     first, one_call, limits, invariants, possible, chains, robust, trees, tree_race, reals_trees, smooth, reals, audit,
-    audit_stream, population, desk, why, causes,
+    audit_stream, population, desk, why, causes, models,
 )  # fmt: skip
 
 

@@ -85,6 +85,18 @@ class Keyed(nn.Module):
         return self.last(torch.relu(self.first(found)))
 
 
+class Stacked(nn.Module):
+    """Columns of shape (rows,), stacked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.job, self.first, self.last = nn.Embedding(4, 2), nn.Linear(4, 6), nn.Linear(6, 1)
+
+    def forward(self, age: Any, own: Any, job: Any) -> Any:
+        numbers = torch.stack([age * 0.1, own.float()], dim=1)
+        return self.last(torch.relu(self.first(torch.cat([numbers, self.job(job)], 1))))
+
+
 class OneHot(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -101,6 +113,7 @@ MODULES: dict[str, tuple[Any, Any]] = {
     "offsets": (Offsets, INPUTS),
     "dictionary": (Keyed, None),
     "one hot": (OneHot, None),
+    "stacked": (Stacked, None),
 }
 
 

@@ -565,7 +565,7 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         lambda **k: Model(original=MODEL.original, **k),
         {"function": MODEL.network, "schema": SCHEMA, "classes": ("a", "b"), "precision": "float64"},
     ),
-    "import_model": (model_of, {"model": MODEL.network, "classes": ("a", "b"), "regression": False}),
+    "import_model": (model_of, {"model": MODEL.network, "classes": ("a", "b"), "regression": False, "inputs": {}}),
     "Scorecard.from_dict": (
         lambda **k: model_of(model=Scorecard.from_dict(k)),
         {"format": "ifonly-scorecard", "version": 1, "base": 1, "cutoff": 2.5, "classes": ("a", "b"),

@@ -62,7 +62,7 @@ def import_model(
     probabilities, where several may, or is the number of an output of a MultiOutputClassifier. `inputs` says which
     features each of several inputs of a torch or ONNX model holds: {"num": ["Age", "Income"], "cat": ["Job"]}.
     """
-    classes = class_list(classes)
+    classes, named = class_list(classes), checked_inputs(inputs)
     _check_output(output)
     if isinstance(model, str | Path):
         return load_model(model, schema, classes=classes, regression=regression, output=output, inputs=inputs)
@@ -72,7 +72,7 @@ def import_model(
         return import_scorecard(model, schema, classes=classes, regression=regression)
     if isinstance(model, type):
         raise ModelError(f"{model.__name__} is a class; pass a fitted object of it.")
-    return _warned(_imported(model, schema, classes, regression, {"output": output, "inputs": checked_inputs(inputs)}))
+    return _warned(_imported(model, schema, classes, regression, {"output": output, "inputs": named}))
 
 
 def _warned(model: Model) -> Model:

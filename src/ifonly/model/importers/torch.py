@@ -193,10 +193,14 @@ class _TorchReader:
     inputs: TorchInputs
     precision: Precision
     values: dict[fx.Node, Value] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)
+    """Dimensions of the tensors of nodes, by their names, where some operation needs them."""
 
     def read(self, graph: fx.Graph) -> tuple[Flow | Final, fx.Node]:
         """The output, and the node whose value it is before a last activation."""
         tables = self.inputs.tables()
+        if any(node.target is torch.stack for node in graph.nodes):
+            self.ranks = self._ranks(graph)
         for node in graph.nodes:
             if node.op == "placeholder":
                 self.values[node] = self._input(node, tables, looks_up=takes_tables(self.module, graph))
@@ -267,7 +271,25 @@ class _TorchReader:
         if args and isinstance(args[0], TorchTable):
             found = table_handler(node, child)
             handler, attributes = (handler, attributes) if found is None else (found[0], found[1:])
-        return TorchCall(name, operation, node, self.precision), handler, attributes
+        return TorchCall(name, operation, node, self.precision, self.ranks.get(node.name)), handler, attributes
+
+    def _ranks(self, graph: fx.Graph) -> dict[str, int]:
+        """Of the tensors of a run on two rows; a column has one dimension or two, which a flow does not say."""
+        found: dict[str, int] = {}
+
+        class Noting(fx.Interpreter):  # type: ignore[misc]
+            def run_node(self, n: fx.Node) -> Any:
+                value = super().run_node(n)
+                found[n.name] = value.dim() if isinstance(value, torch.Tensor) else -1
+                return value
+
+        points = self.inputs.schema.sample(2, np.random.default_rng(0))
+        try:
+            with torch.no_grad():
+                Noting(fx.GraphModule(self.module, graph)).run(*self.inputs.arguments(points, self.precision))
+        except Exception:  # the module cannot answer: comparing it with what was read says so
+            return {}
+        return found
 
     def _constant(self, node: fx.Node, args: Any, kwargs: Any) -> Value:
         """What the module computes from its own weights alone is computed."""

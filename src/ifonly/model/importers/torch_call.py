@@ -30,6 +30,8 @@ class TorchCall(OperationCall):
 
     node: fx.Node
     precision: Precision = "float64"
+    rank: int | None = None
+    """Dimensions of its result, where they were noted."""
 
     @property
     def source(self) -> fx.Node:

@@ -260,6 +260,8 @@ def _squeeze(call: TorchCall, value: Value, dim: Any = None) -> Value:
 
 
 def _stack(call: TorchCall, tensors: Sequence[Flow], dim: int = 0) -> Any:
+    if call.rank == 2 and dim in (1, -1) and all(isinstance(one, Flow) and one.width == 1 for one in tensors):
+        return flows.concatenate(call, tensors, 1)  # columns of shape (rows,)
     return flows.stack(call, tensors, dim)
 
 
