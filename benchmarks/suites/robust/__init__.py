@@ -53,7 +53,8 @@ def command(
 ) -> None:
     """Robustness to changed weights, beside MCE-R: distances, drawn networks, models trained again."""
     table = Table("data set", "hidden", "way", "answered", "nearest", "distance: mean",
-                  "proven delta: least", "drawn: refuse", "trained again: accept", "CPU ms: median", "worst")  # fmt: skip
+                  "proven delta: least", "drawn: refuse", "trained again: accept", "CPU ms: median",
+                  "worst")  # fmt: skip
     for name in data:
         for layers in hidden:
             for line in _compared(name, tuple(map(int, layers.split(","))), rows, delta, draws, seconds):
