@@ -44,7 +44,7 @@ def check(case: CausalCase, target: ClassTarget, told: Recourse, least: float) -
 
 
 @pytest.mark.long(keep=4)
-@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.parametrize("seed", [52, *range(CASES)])  # 52: what follows was cut off as if it cost something
 def test_against_trying_all_actions(seed: int) -> None:
     case = causal_case(seed, 4)
     target = other(case)
