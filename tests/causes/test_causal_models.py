@@ -125,6 +125,7 @@ class DiGraph:
         return {"balance": ["salary"], "owner": ["salary", "balance"]}.get(node, [])
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["linear", "network"])
 def test_fit(kind: str) -> None:
     rng = np.random.default_rng(2)

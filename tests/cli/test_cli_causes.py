@@ -9,7 +9,7 @@ import pytest
 from ifonly import CausalModel, LinearEquation, Recourse, datasets
 from ifonly.cli import codes
 
-CREDIT = ("recourse", "--dataset", "credit")
+CREDIT = ("recourse", "--dataset", "credit", "--without-rules")
 
 
 @pytest.fixture
@@ -26,13 +26,10 @@ def test_recourse_on_the_page_and_as_json(run, causes, tmp_path):
     result = run(*words)
     assert result.exit_code == codes.PROVEN
     assert "no cheaper action does it (proven, l1 cost" in " ".join(result.stdout.split())
-    (told,) = json.loads(run(*words, "--json").stdout)["recourse"]
-    first = Recourse.from_dict(told)
-    assert first.answer.row == 51 and first.actions and first.status == "nearest"
-    (dear,) = json.loads(run(*words, "--holding", 5, "--json").stdout)["recourse"]
-    assert Recourse.from_dict(dear).cost >= first.cost
     page = tmp_path / "advice.html"
-    assert run(*words, "--html", page).exit_code == codes.PROVEN and "<html" in page.read_text()
+    (told,) = json.loads(run(*words, "--holding", 5, "--json", "--html", page).stdout)["recourse"]
+    dear = Recourse.from_dict(told)
+    assert dear.answer.row == 51 and dear.actions and dear.status == "nearest" and "<html" in page.read_text()
 
 
 def test_limits_have_an_exit_code(run, causes):

@@ -13,7 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ifonly import ClassTarget, Explainer, Recourse
 
-CASES = int(os.environ.get("IFONLY_CAUSAL_CASES", "40"))
+CASES = int(os.environ.get("IFONLY_CAUSAL_CASES", "16"))
 """Of each kind: 300 and more are a matter of minutes."""
 
 
@@ -43,8 +43,8 @@ def check(case: CausalCase, target: ClassTarget, told: Recourse, least: float) -
     assert Recourse.from_dict(told.to_dict()) == told and str(told)
 
 
-@pytest.mark.long(keep=6)
-@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.long(keep=4)
+@pytest.mark.parametrize("seed", [52, *range(CASES)])  # 52: what follows was cut off as if it cost something
 def test_against_trying_all_actions(seed: int) -> None:
     case = causal_case(seed, 4)
     target = other(case)

@@ -43,7 +43,10 @@ def action_query(query: Query, space: ActionSpace) -> Query:
         raise QuestionError(f"'{name}' has both a definition (it follows from others) and an equation; leave one out.")
     distance = _distance(query.measure, space)
     rows = [found for one in query.constraints for found in _constraint(one, space)]
-    near = [CostsAtMost(feature.name, distance, space.schema) for feature in space.schema.features]
+    free = {*space.causes.graph, *derived_features(query.constraints)} - {schema.names[g] for g in space.acted}
+    near = [
+        CostsAtMost(name, distance, space.schema) for name in schema.names if name not in free
+    ]  # what follows is free
     return replace(query, distance=distance, constraints=(*rows, *_own(space), *near))
 
 
