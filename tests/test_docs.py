@@ -27,6 +27,7 @@ PAGES = (
     "docs/plausibility.md",
     "docs/answers.md",
     "docs/why.md",
+    "docs/chains.md",
     "docs/causes.md",
     "docs/notices.md",
     "docs/certificate.md",

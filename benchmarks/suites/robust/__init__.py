@@ -52,9 +52,8 @@ def command(
     rows: int, delta: float, draws: int, seconds: float, hidden: tuple[str, ...], data: tuple[str, ...]
 ) -> None:
     """Robustness to changed weights, beside MCE-R: distances, drawn networks, models trained again."""
-    table = Table("data set", "hidden", "way", "answered", "nearest", "distance: mean",
-                  "proven delta: least", "drawn: refuse", "trained again: accept", "CPU ms: median",
-                  "worst")  # fmt: skip
+    table = Table("data set", "hidden", "way", "answered", "nearest", "distance: mean", "proven delta: least",
+                  "drawn: refuse", "trained again: accept", "CPU ms: median", "worst")  # fmt: skip
     for name in data:
         for layers in hidden:
             for line in _compared(name, tuple(map(int, layers.split(","))), rows, delta, draws, seconds):
