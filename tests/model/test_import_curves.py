@@ -78,14 +78,14 @@ def check(found: Any, described: Schema, *, listed: bool = True) -> Any:
     return model
 
 
-@pytest.mark.long(keep=3)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("estimator", [LINEAR, NET], ids=["linear", "perceptron"])
 @pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
 def test_whole_numbers(curve: Any, estimator: Any) -> None:
     check(pipeline(curve, estimator), schema())
 
 
-@pytest.mark.long(keep=2)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", [Real, Integer])
 @pytest.mark.parametrize("estimator", [FOREST, BOOSTED], ids=["forest", "boosting"])
 @pytest.mark.parametrize("name", ORDERED)
@@ -95,6 +95,7 @@ def test_trees(name: str, estimator: Any, kind: Any) -> None:
     assert isinstance(model.function, Trees) and model.deviation == 0.0
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("estimator", [LINEAR, NET], ids=["linear", "perceptron"])
 @pytest.mark.parametrize("name", ["quantiles", "splines"])
 def test_real_numbers_between_knots(name: str, estimator: Any) -> None:
@@ -115,6 +116,7 @@ def test_an_absolute_value_is_bent() -> None:
     assert answer.status == "nearest" and abs(answer.counterfactual["balance"]) == pytest.approx(2.0, abs=0.2)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("encoding", ["onehot", "code"])
 @pytest.mark.parametrize("estimator", [LINEAR, NET], ids=["linear", "perceptron"])
 def test_interactions_of_choices(estimator: Any, encoding: Any) -> None:
