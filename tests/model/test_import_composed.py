@@ -174,19 +174,19 @@ def check(estimator: Any, labels: Any = LABELS, target: Any = None) -> Model:
     return model
 
 
-@pytest.mark.long(keep=4)
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("estimator", CASES.values(), ids=CASES)
 def test_two_classes(estimator: Any) -> None:
     check(estimator)
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("estimator", MORE.values(), ids=MORE)
 def test_more_of_two_classes(estimator: Any) -> None:
     check(estimator)
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("estimator", SEVERAL.values(), ids=SEVERAL)
 def test_one_class_against_the_rest(estimator: Any) -> None:
     check(estimator, THREE, OtherTarget())
@@ -277,13 +277,14 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
 }
 
 
-@pytest.mark.long(keep=4)
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize(("estimator", "labels", "words"), REFUSED.values(), ids=REFUSED)
 def test_refusals(estimator: Any, labels: Any, words: str) -> None:
     with pytest.raises(UnsupportedModel, match=words):
         import_model(fitted(estimator, labels)[0], SCHEMA)
 
 
+@pytest.mark.long
 def test_the_remedy_for_a_hard_vote_of_trees_and_others() -> None:
     found, _ = fitted(votes("hard", LINEAR, FOREST, NET))
     members = [import_model(one, SCHEMA) for one in found.estimators_]

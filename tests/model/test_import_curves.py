@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
     OneHotEncoder,
+    PolynomialFeatures,
     PowerTransformer,
     QuantileTransformer,
     SplineTransformer,
@@ -77,14 +78,14 @@ def check(found: Any, described: Schema, *, listed: bool = True) -> Any:
     return model
 
 
-@pytest.mark.long(keep=3)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("estimator", [LINEAR, NET], ids=["linear", "perceptron"])
 @pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
 def test_whole_numbers(curve: Any, estimator: Any) -> None:
     check(pipeline(curve, estimator), schema())
 
 
-@pytest.mark.long(keep=2)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", [Real, Integer])
 @pytest.mark.parametrize("estimator", [FOREST, BOOSTED], ids=["forest", "boosting"])
 @pytest.mark.parametrize("name", ORDERED)
@@ -94,6 +95,7 @@ def test_trees(name: str, estimator: Any, kind: Any) -> None:
     assert isinstance(model.function, Trees) and model.deviation == 0.0
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("estimator", [LINEAR, NET], ids=["linear", "perceptron"])
 @pytest.mark.parametrize("name", ["quantiles", "splines"])
 def test_real_numbers_between_knots(name: str, estimator: Any) -> None:
@@ -114,10 +116,37 @@ def test_an_absolute_value_is_bent() -> None:
     assert answer.status == "nearest" and abs(answer.counterfactual["balance"]) == pytest.approx(2.0, abs=0.2)
 
 
+@pytest.mark.long(keep=1)
+@pytest.mark.parametrize("encoding", ["onehot", "code"])
+@pytest.mark.parametrize("estimator", [LINEAR, NET], ids=["linear", "perceptron"])
+def test_interactions_of_choices(estimator: Any, encoding: Any) -> None:
+    described = Schema(
+        [
+            Integer("income", 0, 40),
+            Categorical("job", ["a", "b", "c"], encoding=encoding),
+            Categorical("city", ["x", "y", "z"], encoding=encoding),
+        ]
+    )
+    table = pd.DataFrame([described.row(point) for point in described.sample(300, np.random.default_rng(1))])
+    labels = ((table.income > 20) ^ ((table.job == "b") & (table.city != "x"))).astype(int)
+    products = make_pipeline(
+        OneHotEncoder(), PolynomialFeatures(2, interaction_only=True), StandardScaler(with_mean=False)
+    )
+    columns = ColumnTransformer([("n", StandardScaler(), ["income"]), ("c", products, ["job", "city"])])
+    found = make_pipeline(columns, estimator).fit(table, labels)
+    explainer = Explainer(import_model(found, described))
+    for point in described.sample(3, np.random.default_rng(2)):
+        row = described.row(point)
+        answers = [one.explain(row) for one in (explainer, explainer.using(Enumerate()))]
+        assert answers[0].distance == pytest.approx(answers[1].distance, abs=1e-9)
+        assert found.predict(pd.DataFrame([answers[0].counterfactual])) != found.predict(pd.DataFrame([row]))
+
+
 REFUSED: dict[str, tuple[Any, Any, Any, str]] = {
     "real": (CURVES["log1p"], LINEAR, schema(Real), "'income' reaches 'LogisticRegression' curved by np.log1p.*Integer"),
     "many": (CURVES["log1p"], NET, schema(most=600), "so that it has at most 512 values"),
     "lambda": (FunctionTransformer(lambda x: x + 1), LINEAR, schema(), r"FunctionTransformer\(np\.log1p\)"),
+    "products of numbers": (PolynomialFeatures(2), LINEAR, schema(), "multiplies feature 'income'.*after the OneHotEncoder"),
     "splines before trees": (CURVES["splines"], FOREST, schema(), "give the trees the number itself"),
     "periodic": (
         SplineTransformer(extrapolation="periodic"), LINEAR, schema(), "fit it with extrapolation='constant' or 'linear'",

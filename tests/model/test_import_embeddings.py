@@ -126,6 +126,7 @@ def agree(model: Model, seed: int = 0, count: int = 4) -> None:
         assert found.distance == pytest.approx(listed.distance, abs=1e-9)
 
 
+@pytest.mark.long(keep=8)
 @pytest.mark.parametrize("encoding", ["code", "onehot", "dummy"])
 @pytest.mark.parametrize(("make", "inputs"), MODULES.values(), ids=MODULES)
 def test_against_enumeration(make: Any, inputs: Any, encoding: Any) -> None:
@@ -203,6 +204,7 @@ class Indexed(nn.Module):
         return self.inside(x[:, 0].long())
 
 
+@pytest.mark.long
 def test_compiled_modules_are_unwrapped() -> None:
     torch.manual_seed(0)
     module, described = Table(), schema("code")

@@ -150,7 +150,7 @@ SKLEARN = [
         "scikit-learn",
         "logistic regression, interactions of choices",
         lambda: with_interactions(LogisticRegression()),
-        "boosted trees find interactions themselves",
+        "boosted trees",
         lambda: make_pipeline(columns(), boosting()),
     ),
     subject(

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ifonly.errors import ModelError
 from ifonly.model.flow import Flow
-from ifonly.model.importers.columns import MOST_NUMBERS, Bent, Column, Columns, Line, Options
+from ifonly.model.importers.column_kinds import Bent, Column, Interaction, Line, Options
+from ifonly.model.importers.columns import MOST_NUMBERS, Columns
 from ifonly.schema import Integer
 
 Floats = NDArray[np.float64]
@@ -23,12 +24,16 @@ Floats = NDArray[np.float64]
 def flow_of(columns: Sequence[Column], arithmetic: Columns, encoded: Flow, where: str) -> Flow:
     """Columns beside one another; `encoded` is the flow of the schema's encoded columns, with its bounds."""
     bent = {j: found for j, column in enumerate(columns) if (found := arithmetic.bent(column, where)) is not None}
-    straight = [j for j in range(len(columns)) if j not in bent]
+    products = {j: column for j, column in enumerate(columns) if isinstance(column, Interaction)}
+    straight = [j for j in range(len(columns)) if j not in bent and j not in products]
     parts: list[Flow] = []
     order: list[int] = []
     if straight:
         parts.append(_lines([columns[j] for j in straight], arithmetic, encoded, where))
         order += straight
+    if products:
+        parts.append(_interactions(list(products.values()), arithmetic, encoded, where))
+        order += products
     groups: dict[tuple[int, bytes], list[int]] = {}
     for j, column in bent.items():
         groups.setdefault((column.feature, column.knots.tobytes()), []).append(j)
@@ -44,6 +49,16 @@ def flow_of(columns: Sequence[Column], arithmetic: Columns, encoded: Flow, where
         return parts[0]
     joined = parts[0].joined(parts[1:], name=where) if len(parts) > 1 else parts[0]
     return joined.select(np.argsort(order).tolist(), name=where)
+
+
+def _interactions(products: Sequence[Interaction], arithmetic: Columns, encoded: Flow, where: str) -> Flow:
+    """Of numbers that are 0 or 1: relu(their sum, less all but one of them)."""
+    factors = list(dict.fromkeys(one for product in products for one in product.factors))
+    base = flow_of(factors, arithmetic, encoded, where)
+    weight = np.array([[float(one in product.factors) for one in factors] for product in products])
+    shift = np.array([1.0 - len(product.factors) for product in products])
+    found = base.linear(weight, shift, name=where).relu()
+    return found.scale([one.scale for one in products], [one.shift for one in products], name=where)
 
 
 def _lines(columns: Sequence[Column], arithmetic: Columns, encoded: Flow, where: str) -> Flow:

@@ -1,12 +1,13 @@
 """Column expressions: each column before, between and after transformers as a function of the schema's row.
 
-A column is a function of the schema's row, of one of five kinds:
+A column is a function of the schema's row, of one of six kinds:
 
     Line     an affine function of the schema's encoded columns:  w . x + c
     Options  any function of one feature with options, as the list of its values, one per option
     Binned   any function of one number that is constant between cuts
     Bent     a continuous function of one number that is linear between knots
     Curved   any other function of one number: only its values can be found, by the transformers themselves
+    Interaction  of columns of different choices that are 0 or 1
 
 Scaling keeps the kind. An encoder turns Options into Options. At the end, for a network, every column must be a line or
 bent (`column_flow`): a function of options is linear in one-hot columns (w = values) and in thermometer columns (w =
@@ -17,15 +18,16 @@ Each number has a `size`, a bound on the sum of |terms| that it was computed fro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
+from ifonly.model.importers.column_kinds import Absent, Bent, Binned, Column, Curved, Interaction, Line, Options
 from ifonly.model.importers.known_options import describe_unknown, unknown_places
 from ifonly.model.operations import Majorant, underflow_counts
 from ifonly.printing import some_of
@@ -39,84 +41,6 @@ MOST_KNOTS = 512
 """The same where a network follows: a ReLU unit per value."""
 SPACING = 1e-13
 """Relative: how far values may be from equally spaced and still be a line in the option's number."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Line:
-    """weight . encoded + shift. `underflows` and `peak`: see `Majorant`."""
-
-    weight: Floats
-    shift: float
-    size_weight: Floats
-    size_shift: float
-    terms: int = 0
-    underflows: float = 0.0
-    peak: float = 0.0
-
-    @property
-    def largest(self) -> float:
-        """No value on the way is larger, in units of 1 + the sum of the encoded columns."""
-        return float(max(self.peak, self.size_shift, self.size_weight.max(), abs(self.shift), *np.abs(self.weight)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Options:
-    """values[i] when the feature has its option i: text or numbers, or a missing marker."""
-
-    feature: int
-    values: NDArray[Any]
-    size: float = 0.0
-    terms: int = 0
-    underflows: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Binned:
-    """Some function of a number that is constant up to its first cut, from there up to the second, and so on."""
-
-    feature: int
-    cuts: Floats
-    ordered: bool
-    """It grows from cell to cell, or falls."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Bent:
-    """A function of a number (or of an option's number) that is linear between knots, where it has these values.
-
-    `error` bounds what its own arithmetic may do to a value.
-    """
-
-    feature: int
-    knots: Floats
-    values: Floats
-    error: float = 0.0
-
-    @property
-    def ordered(self) -> bool:
-        steps = np.diff(self.values)
-        return bool((steps >= 0.0).all() or (steps <= 0.0).all())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Curved:
-    """Some function of a number, by the transformer's own arithmetic. `ordered`: it grows with the number, or falls."""
-
-    feature: int
-    name: str
-    """For messages."""
-    function: Callable[[Floats], Floats]
-    ordered: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """A column that the model was fitted with and the schema does not have: an error only if the model reads it."""
-
-    name: str
-
-
-Column: TypeAlias = Line | Options | Binned | Bent | Curved | Absent
 
 
 _CODED = 8.0
@@ -211,6 +135,8 @@ class Columns:
         if isinstance(column, Curved):
             inner = column.function
             return replace(column, function=lambda x: factor * inner(x) + shift)
+        if isinstance(column, Interaction):
+            return Interaction(column.factors, factor * column.scale, factor * column.shift + shift)
         if isinstance(column, Bent):
             size = abs(factor) * float(np.abs(column.values).max()) + size
             error = abs(factor) * column.error + 8.0 * 2.0**-53 * size
@@ -314,7 +240,7 @@ class Columns:
         """The column as an affine function of the schema's encoded columns."""
         if isinstance(column, Line):
             return column
-        if isinstance(column, Absent | Binned | Bent | Curved):
+        if isinstance(column, Absent | Binned | Bent | Curved | Interaction):
             raise self._no_line(column, where)
         numbers, feature = self.numbers(column, where), self.schema.features[column.feature]
         assert isinstance(feature, Choice)
@@ -389,13 +315,19 @@ class Columns:
         error = 2.0**-53 * column.terms * max(column.size, float(np.abs(numbers).max()))
         return Bent(column.feature, np.arange(float(len(numbers))), numbers, error)
 
-    def _no_line(self, column: Absent | Binned | Bent | Curved, where: str) -> IfonlyError:
+    def _no_line(self, column: Absent | Binned | Bent | Curved | Interaction, where: str) -> IfonlyError:
         if isinstance(column, Absent):
             return ModelError(
                 f"'{where}' reads the column '{column.name}', which is not a feature of the schema; "
                 f"the features are {some_of(self.schema.names)}."
             )
         described = self.describe(column)
+        if isinstance(column, Interaction):
+            return UnsupportedModel(
+                f"{described[0].upper()}{described[1:]} reaches '{where}' as a product, which only linear models and "
+                f"perceptrons take.",
+                operation="products before " + where,
+            )
         if isinstance(column, Bent | Curved):
             return self._curved(column, where)
         return UnsupportedModel(
@@ -459,6 +391,8 @@ class Columns:
         match column:
             case Absent(name=name):
                 return f"column '{name}'"
+            case Interaction(factors=factors):
+                return f"a product of {len(factors)} features"
             case Options(feature=feature) | Binned(feature=feature) | Bent(feature=feature) | Curved(feature=feature):
                 return f"feature '{self.schema.names[feature]}'"
             case Line(weight=weight):

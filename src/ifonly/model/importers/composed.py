@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.importers.column_flow import flow_of
-from ifonly.model.importers.columns import Column, Columns
+from ifonly.model.importers.column_kinds import Column
+from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.forms import (
     Floats,
     Form,

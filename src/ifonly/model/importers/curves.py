@@ -1,4 +1,4 @@
-"""Transformers of single numbers: functions of numpy, power, quantile and spline transformers.
+"""Transformers of single numbers: functions of numpy, power, quantile and spline transformers; products of choices.
 
     QuantileTransformer to uniform, SplineTransformer of degree 1, np.abs    linear between knots (`Bent`)
     np.log1p, np.sqrt, ..., PowerTransformer, QuantileTransformer to normal  any other function (`Curved`)
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.importers.columns import Absent, Bent, Binned, Column, Columns, Curved, Line, Options
+from ifonly.model.importers.column_kinds import Absent, Bent, Binned, Column, Curved, Interaction, Line, Options
+from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.tables import made_of
 from ifonly.schema import Numeric
 
@@ -175,6 +176,40 @@ def spline_transformer(transformer: Any, columns: list[Column], arithmetic: Colu
             one = _fitted(transformer, columns, i, arithmetic, where, output=first + k, ordered=False)
             result.append(_between(one, spline.t, arithmetic) if whole and transformer.degree == 1 else one)
     return result
+
+
+def polynomial_features(transformer: Any, columns: list[Column], arithmetic: Columns, where: str) -> list[Column]:
+    """Products of functions of choices that are 0 or 1, such as one-hot columns; powers of one are itself."""
+    result: list[Column] = []
+    for powers in np.asarray(transformer.powers_).tolist():
+        used = [(column, power) for column, power in zip(columns, powers, strict=True) if power]
+        if len(used) == 1 and used[0][1] == 1:
+            result.append(used[0][0])
+        elif not used:
+            result.append(arithmetic.constant(1.0))
+        else:
+            result.append(_product([column for column, _ in used], arithmetic, where))
+    return result
+
+
+def _product(columns: list[Column], arithmetic: Columns, where: str) -> Column:
+    by_feature: dict[int, Options] = {}
+    for column in columns:
+        options = arithmetic.of_choice(column) if isinstance(column, Line) else column
+        if not isinstance(options, Options) or not np.isin(arithmetic.numbers(options, where), (0.0, 1.0)).all():
+            raise UnsupportedModel(
+                f"'{where}' (PolynomialFeatures) multiplies {arithmetic.describe(column)}; supported are products of "
+                f"columns of choices that are 0 or 1: put it after the OneHotEncoder, for those columns alone, or let "
+                f"trees find the interactions of numbers.",
+                operation="PolynomialFeatures of numbers",
+            )
+        known = by_feature.get(options.feature)
+        values = arithmetic.numbers(options, where)
+        by_feature[options.feature] = Options(
+            options.feature, values if known is None else values * arithmetic.numbers(known, where)
+        )
+    factors = tuple(by_feature.values())
+    return factors[0] if len(factors) == 1 else Interaction(factors)
 
 
 def _fitted(

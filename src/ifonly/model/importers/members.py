@@ -12,7 +12,8 @@ import numpy as np
 from ifonly.errors import UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.importers.column_flow import flow_of
-from ifonly.model.importers.columns import Column, Columns
+from ifonly.model.importers.column_kinds import Column
+from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.detect import SURROGATE
 from ifonly.model.importers.forms import Floats, Form, outputs_of, second_column, sigmoids
 from ifonly.model.importers.sklearn_estimators import LOGISTIC, reader_of

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError
-from ifonly.model.importers.columns import Column, Columns, Options
+from ifonly.model.importers.column_kinds import Column, Options
+from ifonly.model.importers.columns import Columns
 from ifonly.printing import shown, some_of
 from ifonly.schema import Choice, Integer, Schema
 

@@ -20,7 +20,8 @@ import onnx
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.importers.columns import Column, Columns
+from ifonly.model.importers.column_kinds import Column
+from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.named_inputs import NamedInput, proposal
 from ifonly.model.model import describe_columns
 from ifonly.printing import shown, some_of

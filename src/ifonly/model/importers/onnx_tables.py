@@ -15,7 +15,8 @@ import onnx
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.importers.column_flow import flow_of, looked_up
-from ifonly.model.importers.columns import Column, Columns, Line, Options, option_array
+from ifonly.model.importers.column_kinds import Column, Line, Options
+from ifonly.model.importers.columns import Columns, option_array
 from ifonly.model.importers.onnx_operations import OnnxCall
 from ifonly.model.importers.shaped import Shaped, in_shape
 from ifonly.model.network import MAX_WIDTH

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError
-from ifonly.model.importers.columns import Absent, Column, Columns
+from ifonly.model.importers.column_kinds import Absent, Column
+from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.tables import table
 from ifonly.model.model import describe_columns
 from ifonly.schema import Choice, Integer

@@ -17,7 +17,8 @@ from torch import nn
 
 from ifonly.model.flow import Flow
 from ifonly.model.importers.column_flow import flow_of, looked_up
-from ifonly.model.importers.columns import Column, Columns, Line, Options
+from ifonly.model.importers.column_kinds import Column, Line, Options
+from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.shaped import Shaped, in_shape
 from ifonly.model.importers.torch_call import TorchCall, number
 from ifonly.schema import Integer

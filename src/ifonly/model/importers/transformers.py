@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.importers.binning import Binning, binarizer, binning_process, is_binning_process, k_bins
-from ifonly.model.importers.columns import Absent, Column, Columns, Line, Options, option_array
+from ifonly.model.importers.column_kinds import Absent, Column, Line, Options
+from ifonly.model.importers.columns import Columns, option_array
 from ifonly.model.importers.curves import (
     function_transformer,
+    polynomial_features,
     power_transformer,
     quantile_transformer,
     spline_transformer,
@@ -304,6 +306,7 @@ HANDLERS: dict[str, Handler] = {
     "PowerTransformer": power_transformer,
     "QuantileTransformer": quantile_transformer,
     "SplineTransformer": spline_transformer,
+    "PolynomialFeatures": polynomial_features,
     "SimpleImputer": _simple_imputer,
     "MissingIndicator": _indicator,
     "OneHotEncoder": _encoder,

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.importers.binning import every_number
-from ifonly.model.importers.columns import Bent, Binned, Column, Columns, Curved, Options
+from ifonly.model.importers.column_kinds import Bent, Binned, Column, Curved, Options
+from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.sklearn_estimators import LOGISTIC, reader_of
 from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.importers.trees.build import Call, ImportedTrees, called_with, classes_of

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement, score_margin_of
-from ifonly.model.importers.columns import Absent, Bent, Binned, Column, Columns, Curved, Line, Options
+from ifonly.model.importers.column_kinds import Absent, Bent, Binned, Column, Curved, Interaction, Line, Options
+from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.known_options import describe_unknown
 from ifonly.model.importers.one_thread import FEW_ROWS, on_one_thread, openmp_on_one_thread
 from ifonly.model.importers.probabilities import follow_from, settled
@@ -346,7 +347,7 @@ def _owner(column: Column, name: str, arithmetic: Columns) -> int:
                     operation="one column per bin before trees",
                 )
             return feature
-        case Absent():
+        case Absent() | Interaction():
             arithmetic.line(column, name)
     return 0
 
