@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -129,11 +130,6 @@ def test_over_the_wire(registry, inline, monkeypatch, caplog) -> None:
             assert came.startswith(b"HTTP/1.1 400 ") and b'{"error": "This is no request' in came and b"nosniff" in came
         late = talk(port, RULE.replace(b"json", b"x") + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n")
         assert late.startswith(b"HTTP/1.1 415 ") and late.count(b"HTTP/1.1") == 1  # what follows an answer gets none
-        inside = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
-        came = talk(port, b"")
-        assert came.startswith(b"HTTP/1.1 429 ") and b"retry-after: 1\r\n" in came and b"ask again" in came
-        for line in inside:
-            line.close()
         with socket.socket() as line:  # an answer that nobody reads
             line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             line.connect(("127.0.0.1", port))
@@ -142,6 +138,18 @@ def test_over_the_wire(registry, inline, monkeypatch, caplog) -> None:
                 while True:
                     line.sendall(b"GET /page/desk.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
     assert not caplog.records
+
+
+def test_one_connection_too_many(registry, inline) -> None:
+    limits = ServiceLimits(connections=3)
+    with (
+        listening(Service(registry, limits, inline, AccessPolicy()), limits) as port,
+        contextlib.ExitStack() as inside,
+    ):
+        for _ in range(3):
+            inside.enter_context(socket.create_connection(("127.0.0.1", port)))
+        came = talk(port, b"")
+        assert came.startswith(b"HTTP/1.1 429 ") and b"retry-after: 1\r\n" in came and b"ask again" in came
 
 
 def test_an_answer_does_not_wait_to_be_confirmed(registry, inline) -> None:

@@ -245,7 +245,8 @@ class _TorchReader:
         if handler is None:
             raise call.refuse(UNSUPPORTED_MODULES.get(call.operation, UNSUPPORTED))
         args = (*args, *(getattr(child, attribute) for attribute in attributes))
-        if not (args and isinstance(args[0], TorchTable) and table_handler(node, child)):
+        tables = any(isinstance(a, TorchTable) for a in flat((*args, *kwargs.values())))
+        if tables and not (args and isinstance(args[0], TorchTable) and table_handler(node, child)):
             args, kwargs = (fx.node.map_aggregate(part, partial(_as_flow, call)) for part in (args, kwargs))
         if handler not in AFTER_FINAL:
             args = fx.node.map_aggregate(args, as_inner)
