@@ -100,6 +100,17 @@ def test_folders_and_patterns_of_files(explainer, columns, meant, tmp_path, kind
     assert same(records(tmp_path / "answers.jsonl"), meant)
 
 
+def test_a_folder_of_everything_is_refused_soon(tmp_path, monkeypatch):
+    (tmp_path / ".hidden" / "deep").mkdir(parents=True)
+    (tmp_path / "_temporary").mkdir()
+    for name in ("a.csv", "b.csv", "notes.txt", ".hidden/deep/c.csv", "_temporary/d.csv"):
+        (tmp_path / name).write_text("x\n1\n")
+    assert [one.path.name for one in sources.files_of(tmp_path).files] == ["a.csv", "b.csv"]
+    monkeypatch.setattr(sources, "MOST_ENTRIES", 2)
+    with pytest.raises(IfonlyError, match="holds more than 2 files; name the one of the table"):
+        sources.files_of(tmp_path)
+
+
 @pytest.mark.parametrize("kind", ["pandas", "polars", "rows", "generator", "series"])
 def test_tables_in_memory(explainer, columns, meant, tmp_path, kind):
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")

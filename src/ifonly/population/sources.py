@@ -8,6 +8,7 @@ rows that were read (`Chunk.digest`).
 from __future__ import annotations
 
 import glob
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +39,7 @@ from ifonly.schema.number_text import DecimalMark
 from ifonly.schema.tables import check_two_dimensions, frame_columns
 
 MOST_FILES = 100_000
+MOST_ENTRIES = 300_000
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The name of a folder whose rows have no value."""
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})", re.ASCII)
@@ -125,7 +127,7 @@ def files_of(given: str | Path, separator: str | None = None, description: str =
     path, root = path_of(given), None
     try:
         if path.is_dir():
-            found, root = [one for one in sorted(path.rglob("*")) if _is_table(one, path)], path
+            found, root = _tables_in(path), path
         elif _has_wildcards(str(given)) and not path.exists():
             found = [Path(one) for one in sorted(glob.glob(str(given), recursive=True))]  # noqa: PTH207  of any root
             root = Path(*takewhile(lambda part: not _has_wildcards(part), path.parts))
@@ -167,10 +169,17 @@ def _partition(folder: str) -> tuple[str, str | None] | None:
     return (unquote(name), None if value == NO_PARTITION else unquote(value)) if name and sign else None
 
 
-def _is_table(path: Path, folder: Path) -> bool:
-    """Is this a table of the folder? Hidden files, and those that begin with an underscore, are metadata."""
-    inside = path.relative_to(folder).parts
-    return path.suffix in KINDS and path.is_file() and not any(part.startswith((".", "_")) for part in inside)
+def _tables_in(folder: Path) -> list[Path]:
+    """The tables of a folder and of those in it. Names that begin with a dot or an underscore are metadata."""
+    found, seen = list[Path](), 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        seen += len(folders) + len(names)
+        if seen > MOST_ENTRIES:
+            many = f"The directory '{folder}' holds more than {MOST_ENTRIES:,} files"
+            raise FileError(f"{many}; name the one of the table.")
+        found += [Path(place, name) for name in names if name.endswith(KINDS) and not name.startswith((".", "_"))]
+    return sorted(one for one in found if one.is_file())
 
 
 @dataclass(frozen=True)
