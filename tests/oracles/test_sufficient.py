@@ -191,6 +191,14 @@ def check(seed: int, case: Case) -> str:
     return "in doubt" if oracle.doubt else f"{len(sets[0])} of {len(oracle.names)}"
 
 
+@pytest.mark.parametrize("seed", [475])
+def test_problems_that_were_answered_wrongly(seed: int) -> None:
+    """475: trees under a rule, whose boxes were kept from one set of held features to the next."""
+    case = random_case(seed)
+    assert case is not None
+    check(seed, case)
+
+
 @pytest.mark.long(keep=2)
 @pytest.mark.parametrize("block", range(52))
 def test_random_problems_against_all_rows_and_all_sets(block: int) -> None:

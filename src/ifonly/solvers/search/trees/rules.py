@@ -44,7 +44,7 @@ class RuledBoxes:
             networks = replace(question, model=always, target=ClassTarget(1))
         self.solver = SearchSolver(lowered=lower(networks, simplify=True), tolerances=tolerances, table=None)
         self.solver.packed.kernels.prepare()
-        self._ends: dict[tuple[bytes, int, int, int], tuple[float, float]] = {}
+        self._ends: dict[tuple[int, int, int, float, float, float], tuple[float, float]] = {}
 
     def admits(self, factual: Floats, point: Floats) -> bool:
         """Is a row admitted by all constraints, and accepted by the networks under any rounding?"""
@@ -66,7 +66,8 @@ class RuledBoxes:
         """The person's domains, no wider than the box."""
         cells, costs = self.cells, self.cells.costs
         lower, upper, allowed = people.lower.copy(), people.upper.copy(), people.allowed.copy()
-        person, first, last = people.factual.tobytes(), least.tolist(), most.tolist()
+        first, last = least.tolist(), most.tolist()
+        owns, lowers, uppers = (part[0].tolist() for part in (people.factual, people.lower, people.upper))
         if len(self._ends) > MOST_ENDS:
             self._ends.clear()
         for g in range(costs.features):
@@ -75,19 +76,18 @@ class RuledBoxes:
                 classes = cells.classes(g)
                 allowed[0, columns] &= (left[g, classes >> 6] >> (classes & 63).astype(np.uint64)) & np.uint64(1) != 0
                 continue
-            key = person, g, first[g], last[g]
+            key = g, first[g], last[g], owns[g], lowers[g], uppers[g]
             ends = self._ends.get(key)
             if ends is None:
-                ends = self._ends[key] = self._interval(people, g, first[g], last[g])
+                ends = self._ends[key] = self._interval(*key)
             lower[0, g], upper[0, g] = ends
             allowed[0, columns] = ends[0] <= ends[1]
         return replace(people, lower=lower, upper=upper, allowed=allowed)
 
-    def _interval(self, people: People, g: int, least: int, most: int) -> tuple[float, float]:
-        """The ends of a number's domain between two of its cells: values that it can take. The first is above the last
-        where there is none."""
-        costs, cuts, own = self.cells.costs, self.cells.cuts(g), float(people.factual[0, g])
-        lower, upper, step = float(people.lower[0, g]), float(people.upper[0, g]), float(costs.step[g])
+    def _interval(self, g: int, least: int, most: int, own: float, lower: float, upper: float) -> tuple[float, float]:
+        """The ends of the domain of number g, whose own value and domain these are, between two of its cells: values
+        that it can take. The first is above the last where there is none."""
+        costs, cuts, step = self.cells.costs, self.cells.cuts(g), float(self.cells.costs.step[g])
         if least > 0:
             lower = max(lower, math.nextafter(cuts[least - 1], math.inf))
         if most < len(cuts):
