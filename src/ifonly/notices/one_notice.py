@@ -198,7 +198,8 @@ def checked_ways(ways: Any) -> int:
 
 
 def _ways(explainer: Explainer, row: Any, query: Query, several: int) -> tuple[Answer, ...]:
-    if several > 1 and (found := tuple(explainer.explain_diverse(row, several, query))):
+    """With the fewest changes first there is one way: sets of answers know no such order."""
+    if several > 1 and not query.fewest_first and (found := tuple(explainer.explain_diverse(row, several, query))):
         return found
     return (explainer.explain(row, query),)
 
