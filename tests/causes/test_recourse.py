@@ -64,7 +64,9 @@ def test_the_mortgage() -> None:
     nearest = explainer().explain(ALICE, distance=RELATIVE)
     assert nearest.upper == pytest.approx(0.1, rel=1e-6), "the nearest row: 5,000 more of balance"
     assert "Then balance is 28,000" in str(told) and "no cheaper action does it (proven" in str(told)
-    assert "and with it" in told.sentence() or "balance" in told.sentence()
+    assert told.sentence().startswith("If salary had been 85,000")
+    assert "(and with that balance 28,000" in told.sentence()
+    assert told.sentence().endswith("No cheaper action would have been enough.") and told.sentence() in told.to_html()
     assert Recourse.from_dict(json.loads(told.to_json())) == told
     assert told.row == CAUSES.after(ALICE, {"salary": told.actions[0].value})
 
@@ -86,6 +88,8 @@ def test_holding_is_an_action_that_exists() -> None:
     told = explainer(model).recourse(ALICE, CAUSES, distance=RELATIVE)
     held = {one.feature: one.held for one in told.actions}
     assert held == {"salary": False, "balance": True} and not told.follows
+    assert "the present value has to be held against its causes: balance." in told.sentence()
+    assert "gegen seine Ursachen gehalten werden: balance." in told.to_html(language="de")
     assert told.cost == pytest.approx((5_000 / 75_000 + HOLDING) / 2, rel=1e-6)
     assert "Hold balance at 25,000 against its causes" in str(told)
     assert Recourse.from_dict(told.to_dict()) == told

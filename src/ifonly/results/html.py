@@ -32,22 +32,23 @@ def answer_fragment(answer: Answer) -> str:
     return fragment(*_answer(answer, "en", ""))
 
 
-def answer_document(answer: Answer, language: str = "en", subject: str = "") -> str:
-    """A page about one answer."""
+def answer_document(answer: Answer, language: str = "en", subject: str = "", *, told: str = "") -> str:
+    """A page about one answer. `told`: its sentence, if not that of the answer, and then instead of its guarantee."""
     say = language_of(language)
-    return document(say.title.format(answer.row), *_answer(answer, language, subject, whole=True), language=language)
+    parts = _answer(answer, language, subject, whole=True, told=told)
+    return document(say.title.format(answer.row), *parts, language=language)
 
 
-def _answer(answer: Answer, language: str, subject: str, *, whole: bool = False) -> list[str]:
+def _answer(answer: Answer, language: str, subject: str, *, whole: bool = False, told: str = "") -> list[str]:
     say = language_of(language)
-    parts = [paragraph(plain_language(answer, language, subject), "sentence")]
+    parts = [paragraph(told or plain_language(answer, language, subject), "sentence")]
     if answer.changes:
         parts.append(_changes(answer, language))
         others = len(answer.factual) - len(answer.changes)
         parts.append(paragraph(say.stay.format(others), "soft") if others and not whole else "")
     if whole and not isinstance(answer, Failed):
         parts.append(_person(answer, language))
-    parts.append(paragraph(guarantee(answer, language)) if whole else "")
+    parts.append(paragraph(guarantee(answer, language)) if whole and not told else "")
     parts.append(_figures(answer, say) if whole else paragraph(_short(answer), "soft"))
     return [part for part in parts if part]
 

@@ -11,8 +11,23 @@ from ifonly.errors import QuestionError
 from ifonly.printing import escaped, shown
 from ifonly.problem.plain_data import entries
 from ifonly.problem.target import THE_DECISION
-from ifonly.results.answer import Answer, Change, Nearest, Within
+from ifonly.results.answer import Answer, Change, Nearest, Within, kept_text
 from ifonly.results.from_dict import answer_from_dict, change_from_dict, listed, truth
+from ifonly.results.plain_language import consequence
+
+_PHRASES = {
+    "en": (
+        "For this, the present value has to be held against its causes: {}.",
+        "No cheaper action would have been enough.",
+        "A cheaper action may be enough as well; that was not found out.",
+    ),
+    "de": (
+        "Dafür muss der jetzige Wert gegen seine Ursachen gehalten werden: {}.",
+        "Kein Handeln mit geringerem Aufwand hätte genügt.",
+        "Vielleicht genügt auch ein Handeln mit geringerem Aufwand; das wurde nicht geklärt.",
+    ),
+}
+"""What is held, and what is proven, by language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +112,23 @@ class Recourse:
         return read
 
     def sentence(self, language: str = "en", *, subject: str = "") -> str:
-        """The explanation for the person, in "en" or "de"; what is held is listed in `actions`."""
-        return self.answer.sentence(language, subject=subject)
+        """The explanation for the person, in "en" or "de"."""
+        answer = self.answer
+        if not isinstance(answer, Nearest | Within) or answer.already:
+            return answer.sentence(language, subject=subject)
+        told = [consequence(answer, language, subject)]
+        held, nothing_cheaper, maybe_cheaper = _PHRASES[language]
+        if names := [answer.label(one.feature) for one in self.actions if one.held]:
+            told.append(held.format(", ".join(names)))
+        return escaped(" ".join([*told, nothing_cheaper if isinstance(answer, Nearest) else maybe_cheaper]))
 
     def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
         """A page to print and hand over; written to `path` if one is given."""
-        return self.answer.to_html(path, language, subject=subject)
+        from ifonly.results.html import answer_document
+
+        return kept_text(
+            answer_document(self.answer, language, subject, told=self.sentence(language, subject=subject)), path
+        )
 
     def __str__(self) -> str:
         """The exact sentence: what to do, what follows, what it costs, and what is proven."""
