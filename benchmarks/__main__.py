@@ -27,6 +27,7 @@ from benchmarks.suites import (
     possible,
     reals,
     reals_trees,
+    retraining,
     robust,
     rules,
     scale,
@@ -39,8 +40,8 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, one_call, limits, invariants, possible, chains, robust, trees, tree_race, reals_trees, smooth, reals, audit,
-    audit_stream, population, desk, why, causes, models,
+    first, one_call, limits, invariants, possible, chains, robust, retraining, trees, tree_race, reals_trees, smooth,
+    reals, audit, audit_stream, population, desk, why, causes, models,
 )  # fmt: skip
 
 

@@ -69,6 +69,7 @@ def compiled() -> Iterator[None]:
     """No test compiles: every set of kernels is compiled before the first one, each by one process of several, and no
     question asks for a second signature of a kernel, which would be compiled while somebody waits for the answer."""
     from ifonly.compiling import ALL_KERNELS
+    from ifonly.link_time import link_time_optimisation
 
     places = [where.split(":") for where in ALL_KERNELS]
     sets = [getattr(import_module(module), name) for module, name in places]
@@ -76,6 +77,7 @@ def compiled() -> Iterator[None]:
     for kernels in sets[::-1] if second else sets:
         if not kernels.cached:
             kernels.load()
-    yield
+    with link_time_optimisation():  # of what only tests compile, too
+        yield
     twice = [name for kernels in sets for name, function in kernels.functions.items() if len(function.signatures) > 1]
     assert not twice, f"compiled for more than one signature: {twice}"

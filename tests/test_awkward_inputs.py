@@ -102,7 +102,7 @@ CASES: dict[str, Callable[[], object]] = {
         SchemaError, "an identifier", lambda: infer({"Customer ID": list(range(7, 700, 7))})
     ),
     "a zip code was a number": lambda: isinstance(only({"zip": [10115, 10117, 10119] * 9}), Categorical),
-    "an amount in text was a category": lambda: only({"bill": ["$1,002.84", "$5", "$7"]}) == Real("bill", 5, 1002.84),
+    "an amount in text was a category": lambda: only({"bill": ["$1,002.84", "$5", "$7"]}) == Real("bill", 5, 1002.84, step=0.01, unit="$"),
     "and its rows could not be read": lambda: Real("bill", 0, 2000).read("$1,002.84") == 1002.84,
     "nein came after ja": lambda: only({"paid": ["ja", "nein", "ja"]}) == Binary("paid", ("nein", "ja")),
     "dummies were features of their own": lambda: (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from dataclasses import replace
@@ -17,6 +18,7 @@ from ifonly.model import network_model
 from ifonly.notices import Letter, Notice, ReasonCodes, ReasonGroup, example_template, notice
 from ifonly.notices.letter import FIELDS, FORMS, NoticeForm
 from ifonly.notices.one_notice import annex_fingerprint
+from ifonly.notices.word_document import word_document
 
 FEATURES = [
     Integer("income", 0, 9000, step=1000, label="monthly income", unit="€"),
@@ -76,6 +78,33 @@ def test_every_number_on_the_page_is_traced(form: NoticeForm, language: str) -> 
         text = text.replace(f"{one['label']} {one['shown']}", "")
     text = re.sub(r"\[[DORSW0-9, ]+\]|(Code|Schlüssel) \d|sha256", "", text)
     assert not re.search(r"\d", text), text
+
+
+@pytest.mark.parametrize("form", get_args(NoticeForm))
+def test_a_word_document_says_what_the_page_says(form: NoticeForm, tmp_path: Path) -> None:
+    docx = pytest.importorskip("docx")
+    told = replace(TOLD, letter=Letter(form=form, fields={"creditor": "Bank & Co\n1 Main Street"}))
+    told.to_docx(tmp_path / "notice.docx")
+    written = docx.Document(str(tmp_path / "notice.docx"))
+    texts = [one.text for one in written.paragraphs]
+    texts += [cell.text for table in written.tables for row in table.rows for cell in row.cells]
+    numbered = re.sub(r"(^|\s)(\d\.|•)\t", " ", " ".join(texts))
+    assert sorted(numbered.split()) == sorted(shown_text(told.to_html()).split())
+    filled = [run for one in written.paragraphs for run in one.runs if run.font.highlight_color is not None]
+    assert len(filled) == len(re.findall("<mark", told.to_html()))
+    assert "Bank & Co\n1 Main Street" in texts or form in ("gdpr", "ai-act")
+
+
+def test_other_html_keeps_its_words() -> None:
+    docx = pytest.importorskip("docx")
+    content = (
+        "<ul><li>one<ol><li>two</li></ol></li></ul><table><tr><th>a</th><td>b</td></tr><tr><td>c</td></tr></table>"
+    )
+    content += "<blockquote>three <em>four</em></blockquote></p><p>five"
+    written = docx.Document(io.BytesIO(word_document("A title", content)))
+    assert [one.text for one in written.paragraphs] == ["•\tone", "1.\ttwo", "three four", "five"]
+    assert [[cell.text for cell in row.cells] for row in written.tables[0].rows] == [["a", "b"], ["c", ""]]
+    assert written.core_properties.title == "A title"
 
 
 def test_what_is_told_and_what_is_not() -> None:

@@ -52,7 +52,7 @@ def test_everybody_who_needs_one_has_the_notice_that_notice_gives(tmp_path: Path
     found = records(path)
     assert [one["annex"] is not None for one in found] == [True, False, False, True]
     assert [one["ID"] for one in found] == ["=1+1", "b", "c", "d"]
-    alone = notice(EXPLAINER, {"income": 3, "debt": 1}, replace(REQUEST.letter, fields={"person": "Ann\nRoad 1"}),
+    alone = notice(EXPLAINER, {"income": 3, "debt": 1}, replace(REQUEST.letter, fields={"person": "Ann\nRoad 1", "reference": "ID: =1+1"}),
                    codes=CODES, query=REQUEST.query)  # fmt: skip
 
     def without_times(annex: dict[str, Any]) -> str:

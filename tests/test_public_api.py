@@ -62,6 +62,7 @@ PUBLIC = [
     "Reasons",
     "Recourse",
     "Relaxation",
+    "RobustToTrees",
     "RobustToWeights",
     "Robustness",
     "Rule",
@@ -76,6 +77,7 @@ PUBLIC = [
     "SufficientReasons",
     "TableEquation",
     "TopTarget",
+    "TreeRobustness",
     "Unconstrained",
     "Unknown",
     "Within",
@@ -96,6 +98,7 @@ PUBLIC = [
     "notices",
     "plausibility",
     "population",
+    "surrogates",
 ]
 
 

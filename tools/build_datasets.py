@@ -53,6 +53,7 @@ class DatasetSpec:
     real: tuple[str, ...] = ()
     labels: dict[str, str]  # as people are told of a feature, after "your"
     dollars: tuple[str, ...] = ()  # amounts in US dollars
+    cents: tuple[str, ...] = ()  # of these, those that change to whole cents
     rules: tuple[str, ...] = ()  # hold in every row; found by `ifonly schema invariants`, see docs/datasets.md
 
 
@@ -200,6 +201,7 @@ SPECS = {
             "HoursPerWeek": "hours of work per week",
         },
         dollars=("CapitalGain", "CapitalLoss"),
+        cents=("CapitalGain", "CapitalLoss"),
         rules=(
             "EducationLevel follows from if EducationNumber <= 4 then prim-middle-school else "
             "if EducationNumber <= 8 then high-school else "
@@ -291,7 +293,7 @@ def _kind(spec: DatasetSpec, name: str, values: Sequence[Any]) -> dict[str, Any]
         return {"kind": "categorical", "name": name, "categories": sorted(set(values)), "encoding": "onehot"}
     bounds = {"lower": min(values), "upper": max(values)}
     if name in spec.real:
-        return {"kind": "real", "name": name, **bounds}
+        return {"kind": "real", "name": name, **bounds, **({"step": 0.01} if name in spec.cents else {})}
     return {"kind": "integer", "name": name, **bounds, "step": 1}
 
 

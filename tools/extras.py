@@ -1,4 +1,4 @@
-"""Run the tests that need more than the extra `test`: browser, TypeScript, Keras, Ray, Dask, optbinning, the site.
+"""Run the tests that need more than the extra `test`: browser, node, TypeScript, Keras, Ray, Dask, optbinning, site.
 
     tools/check extras
 
@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TYPESCRIPT = "typescript@5"
 TESTS = (
     "tests/service/page",
+    "tests/certificate/test_javascript.py",
     "tests/model/test_import_keras.py",
     "tests/model/test_unknown_options.py",
     "tests/model/test_scorecards.py",

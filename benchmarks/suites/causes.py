@@ -8,8 +8,9 @@ drawn from the model. Gender, age and duration cannot be acted on. Compared, all
     gradient    for each set, Adam on cost + penalty from the person's own row; the cheapest step that does it
     program     for each set a linear program (linear equations and model only): the optimum, which ours must equal
 
-Of the shipped data: networks 2x10 under graphs that are stated below, with equations fitted to the data by least
-squares; beside the nearest row that ignores causes, done as actions (each change of it an action, with its fee).
+Of the shipped data: networks 2x10, and random forests of 100 trees of depth 5 fitted to the labels, under graphs that
+are stated below, with equations fitted to the data by least squares; beside the nearest row that ignores causes, done
+as actions (each change of it an action, with its fee).
 """
 
 from __future__ import annotations
@@ -25,10 +26,24 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 from scipy.optimize import linprog
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.terminal import console
-from ifonly import Binary, CausalModel, Explainer, Fixed, LinearEquation, ModelEquation, Network, Real, Schema, datasets
+from ifonly import (
+    Binary,
+    CausalModel,
+    Explainer,
+    Fixed,
+    Limits,
+    LinearEquation,
+    ModelEquation,
+    Network,
+    Real,
+    Schema,
+    datasets,
+    import_model,
+)
 from ifonly.model import Model, network_model
 from ifonly.schema.tables import user_columns
 
@@ -37,6 +52,7 @@ ROWS = 2000
 BINS, MOST_OF_GRID = 10, 3
 STEPS, RATE, PENALTY = 300, 0.02, 10.0
 MARGIN = 1e-6
+TREES, DEPTH = 100, 5
 
 
 class CausalSubject(NamedTuple):
@@ -237,10 +253,11 @@ GRAPHS: dict[str, tuple[dict[str, list[str]], tuple[str, ...]]] = {
 @click.command("causes")
 @click.option("--rows", type=click.IntRange(1), default=100, show_default=True, help="People per model.")
 @click.option("--peers", type=click.IntRange(0), default=10, show_default=True, help="Of them, also by other methods.")
-@click.option("--only", type=click.Choice(["literature", "data"]), help="Only these models.")
-def command(rows: int, peers: int, only: str | None) -> None:
+@click.option("--only", type=click.Choice(["literature", "data", "forests"]), help="Only these models.")
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="What one answer may take.")
+def command(rows: int, peers: int, only: str | None, seconds: float) -> None:
     """The cheapest action under causes: time, cost, other methods, and the nearest row that ignores causes."""
-    if only != "data":
+    if only in (None, "literature"):
         table = Table("model", "people", "proven", "ms median", "worst", "grid", "gradient", "program")
         for make in (three, six, german):
             table.add_row(*_of_literature(make(np.random.default_rng(0)), rows, peers))
@@ -250,7 +267,9 @@ def command(rows: int, peers: int, only: str | None) -> None:
         times = ("ms median", "worst", "explain ms", "worst")
         table = Table("data", "people", "proven", *times, "cost", "nearest row as actions", "of which fail")
         for name in GRAPHS:
-            table.add_row(*_of_data(name, rows))
+            for forest in (False, True):
+                if only in (None, "forests" if forest else "data"):
+                    table.add_row(*_of_data(name, rows, seconds, forest=forest))
         console().print(table)
 
 
@@ -280,15 +299,22 @@ def _of_literature(subject: CausalSubject, rows: int, peers: int) -> list[str]:
     return [subject.name, str(len(taken)), str(proven), f"{np.median(taken):.1f}", f"{max(taken):.1f}", *cells]
 
 
-def _of_data(name: str, rows: int) -> list[str]:
+def _forest(data: Any, schema: Schema) -> Model:
+    fitted = RandomForestClassifier(TREES, max_depth=DEPTH, random_state=0)
+    return import_model(fitted.fit(schema.encode(data.points()), data.labels), schema)
+
+
+def _of_data(name: str, rows: int, seconds: float, *, forest: bool) -> list[str]:
     data, model = datasets.load(name), datasets.network(name)
     graph, rules = GRAPHS[name]
     schema = model.schema
+    model = _forest(data, schema) if forest else model
     causes = CausalModel.fit(graph, user_columns(schema, data.points()), schema)
     for fit in causes.fits:
         console().print(str(fit))
-    explainer = Explainer(model).using(reasons=False)
-    denied = [p for p in data.points() if model.decide(model.scores(p[None, :]))[0] == 0][:rows]
+    explainer = Explainer(model).using(reasons=False, limits=Limits(seconds=seconds))
+    points = data.points()[: 20 * rows + 100]
+    denied = points[model.decide(model.scores(points)) == 0][:rows]
     taken, plain, costs, acted, failed, proven = [], [], [], [], 0, 0
     for k, point in enumerate([denied[0], *denied]):
         row = schema.row(point)
@@ -305,11 +331,11 @@ def _of_data(name: str, rows: int) -> list[str]:
         cost, fails = _as_actions(causes, model, row, nearest)
         acted.append(cost)
         failed += fails
-        assert told.cost <= cost * (1 + 1e-6) or fails
+        assert told.cost <= cost * (1 + 1e-6) or fails or told.status == "within"
     times = (np.median(taken), max(taken), np.median(plain), max(plain))
     paid = (np.median(costs), np.median(acted))
     counts, ms = (str(len(taken)), str(proven)), (f"{one:.1f}" for one in times)
-    return [name, *counts, *ms, *(f"{one:.5f}" for one in paid), str(failed)]
+    return [f"{name}, {'forest' if forest else 'network'}", *counts, *ms, *(f"{one:.5f}" for one in paid), str(failed)]
 
 
 def _as_actions(causes: CausalModel, model: Model, row: Any, nearest: Any) -> tuple[float, bool]:

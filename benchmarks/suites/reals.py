@@ -7,11 +7,14 @@ over rows of its CPU time to ours; a row that it leaves open counts with the tim
 
 from __future__ import annotations
 
+import json
 import math
 import time
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import cache
+from itertools import chain
+from pathlib import Path
 
 import click
 import numpy as np
@@ -20,15 +23,20 @@ from rich.table import Table
 
 from benchmarks.asking import contestants
 from benchmarks.asking.contestants import OURS
-from benchmarks.terminal import console
-from ifonly import ClassTarget, Distance, Limits, Network, Real, Schema
+from benchmarks.terminal import ROOT, console
+from ifonly import ClassTarget, Distance, Limits, Network, Real, Schema, check
+from ifonly.certifying.certifier import Certifier
+from ifonly.errors import UnsupportedQuestion
 from ifonly.model import Model, network_model
 from ifonly.problem import Question
-from ifonly.results import Method
+from ifonly.results import Method, Solver
 from ifonly.solvers.search import Search, load_kernels
 from ifonly.tolerances import DEFAULT
 
 BEFORE = "without probing"
+FIRST = "the first 10 ms"
+CERTIFIED = "certificate"
+"""A search with records, and its proof written out; proven where it is VALID."""
 FAMILIES = ("breast-cancer", "wine", "digits", "synthetic-20", "synthetic-40", "synthetic-60")
 SHAPES = ("2x10", "2x20", "2x32", "2x48", "2x64", "3x20", "3x32")
 SOON = 0.01
@@ -47,6 +55,25 @@ class Outcome:
     lower: float
     upper: float
     seconds: float
+    limit: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One network and norm."""
+
+    family: str
+    shape: str
+    norm: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.family, self.shape, self.norm
+
+    def asked(self) -> tuple[Question, Floats]:
+        """The question, and the rows of it."""
+        model, points = _subject(self.family, self.shape)
+        return Question(model=model, target=ClassTarget(model.classes[1]), distance=Distance(self.norm)), points
 
 
 def _data(family: str) -> tuple[Floats, NDArray[np.int64]]:
@@ -65,6 +92,7 @@ def _data(family: str) -> tuple[Floats, NDArray[np.int64]]:
     return x[:, moves], (y == positive).astype(np.int64)
 
 
+@cache
 def _subject(family: str, shape: str) -> tuple[Model, Floats]:
     """A network, and the rows that it decides as class 0."""
     from sklearn.neural_network import MLPClassifier
@@ -85,18 +113,67 @@ def _subject(family: str, shape: str) -> tuple[Model, Floats]:
 
 
 def _method(name: str) -> Method:
-    return Search(probing="never") if name == BEFORE else contestants.make(name)
+    if name == BEFORE:
+        return Search(probing="never")
+    return contestants.make(OURS if name == FIRST else name)
 
 
-def _outcomes(question: Question, points: Floats, name: str, seconds: float) -> list[Outcome]:
-    solver, limits, outcomes = _method(name).prepare(question, DEFAULT), Limits(seconds=seconds), []
-    for point in points:
-        begun = time.process_time()
-        claim = solver.solve(point[None, :], limits)[0]
-        taken = time.process_time() - begun
-        upper = math.inf if claim.point is None else float(question.measure.between(point, claim.point))
-        outcomes.append(Outcome(DEFAULT.close(claim.lower, upper), claim.lower, upper, taken))
-    return outcomes
+def _asked(question: Question, point: Floats, solver: Solver, seconds: float) -> Outcome:
+    """One row, asked now."""
+    begun = time.process_time()
+    claim = solver.solve(point[None, :], Limits(seconds=seconds))[0]
+    taken = time.process_time() - begun
+    upper = math.inf if claim.point is None else float(question.measure.between(point, claim.point))
+    proven = DEFAULT.close(claim.lower, upper) if math.isfinite(upper) else math.isinf(claim.lower)
+    return Outcome(proven, claim.lower, upper, taken, seconds)
+
+
+def _certified(question: Question, point: Floats, seconds: float) -> Outcome:
+    """One row, whose certificate is written now and checked."""
+    begun = time.process_time()
+    try:
+        certificate = Certifier(question, DEFAULT).proven(point, Limits(seconds=seconds))
+    except UnsupportedQuestion:  # it could not be written within the limit
+        return Outcome(False, 0.0, math.inf, time.process_time() - begun, seconds)
+    taken, checked = time.process_time() - begun, check(certificate)
+    return Outcome(checked.valid, checked.lower, math.inf if checked.upper is None else checked.upper, taken, seconds)
+
+
+class Records:
+    """What was measured, in a file to which each outcome is added at once. One that was stopped sooner than now asked
+    for is measured again."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path, self.outcomes = path, dict[tuple[str, str, str, str, int], Outcome]()
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            *key, outcome = json.loads(line)
+            self.outcomes[tuple(key)] = Outcome(*outcome)
+
+    def of(self, cell: Cell, name: str, rows: int) -> list[Outcome]:
+        return [self.outcomes[*cell.key, name, row] for row in range(rows)]
+
+    def measure(self, cell: Cell, name: str, rows: int, seconds: float) -> None:
+        """The outcomes of the first rows that are not there yet."""
+        missing = [row for row in range(rows) if not self._counts((*cell.key, name, row), seconds)]
+        if not missing:
+            return
+        question, points = cell.asked()
+        solver = None if name == CERTIFIED else _method(name).prepare(question, DEFAULT)
+        if solver is not None and name in (OURS, BEFORE, FIRST):
+            _asked(question, points[0], solver, SOON)  # whatever is loaded once is loaded now
+        for row in missing:
+            outcome = (
+                _certified(question, points[row], seconds) if solver is None
+                else _asked(question, points[row], solver, seconds)
+            )  # fmt: skip
+            self.outcomes[*cell.key, name, row] = outcome
+            with self.path.open("a", encoding="utf-8") as file:
+                print(json.dumps([*cell.key, name, row, astuple(outcome)]), file=file)
+
+    def _counts(self, key: tuple[str, str, str, str, int], seconds: float) -> bool:
+        found = self.outcomes.get(key)
+        return found is not None and (found.proven or found.limit >= seconds)
 
 
 def _contradictions(ours: list[Outcome], theirs: list[Outcome]) -> int:
@@ -115,7 +192,8 @@ def _ratio(ours: list[Outcome], theirs: list[Outcome]) -> float:
     return math.exp(sum(logs) / len(logs))
 
 
-def _told(name: str, ours: list[Outcome], theirs: list[Outcome]) -> list[str]:
+def _told(measured: Records, cell: Cell, name: str, rows: int) -> list[str]:
+    ours, theirs = measured.of(cell, OURS, rows), measured.of(cell, name, rows)
     taken = [one.seconds for one in theirs]
     return [
         name, f"{sum(one.proven for one in theirs)} of {len(theirs)}",
@@ -126,39 +204,44 @@ def _told(name: str, ours: list[Outcome], theirs: list[Outcome]) -> list[str]:
     ]  # fmt: skip
 
 
-def _cells(families: tuple[str, ...], shapes: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for family in families:
-        for shape in shapes:
-            yield family, shape
-
-
 @click.command("reals")
 @click.option("--rows", type=click.IntRange(1), default=8, show_default=True, help="Rows per network.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Limit per row and contestant.")
 @click.option("--family", "families", type=click.Choice(FAMILIES), multiple=True, default=FAMILIES, show_default=True)
 @click.option("--shape", "shapes", multiple=True, default=SHAPES, show_default=True)
 @click.option("--distance", "norms", multiple=True, default=("l1",), show_default=True)
-@click.option("--against", multiple=True, default=(BEFORE, "gurobi", "mip-obj"), show_default=True)
+@click.option("--against", multiple=True, default=(BEFORE, "gurobi", "mip-obj"), show_default=True,
+              help="Contestants; 'certificate' writes and checks certificates.")  # fmt: skip
+@click.option("--records", type=click.Path(dir_okay=False, path_type=Path), default=ROOT / "results" / "reals.jsonl",
+              help="What was measured before and is added to.")  # fmt: skip
+# size: one option each
 def command(rows: int, seconds: float, families: tuple[str, ...], shapes: tuple[str, ...], norms: tuple[str, ...],
-            against: tuple[str, ...]) -> None:  # fmt: skip
+            against: tuple[str, ...], records: Path) -> None:  # fmt: skip
     """Many real features: the search, the search without probing, and Gurobi."""
     load_kernels()
+    measured = Records(records)
+    cells = [Cell(family, shape, norm) for shape in shapes for family in families for norm in norms]
+    for name in (OURS, FIRST, *against):  # our own answers first
+        for cell in cells:
+            measured.measure(cell, name, rows, SOON if name == FIRST else seconds)
+            console().print(" | ".join((*cell.key, *_told(measured, cell, name, rows))))
+    _show(measured, cells, (OURS, *against), rows)
+
+
+def _show(measured: Records, cells: list[Cell], names: tuple[str, ...], rows: int) -> None:
+    """A line per network and contestant, and per family the contestants over all of its networks."""
     table = Table("data", "network", "norm", "method", "proven", "median s", "worst s", "times ours", "left open by us",
                   "contradictions")  # fmt: skip
-    soon = asked = 0
-    for family, shape in _cells(families, shapes):
-        model, denied = _subject(family, shape)
-        points = denied[:rows]
-        for norm in norms:
-            question = Question(model=model, target=ClassTarget(model.classes[1]), distance=Distance(norm))
-            _outcomes(question, points[:1], OURS, seconds)  # whatever is loaded once is loaded now
-            ours = _outcomes(question, points, OURS, seconds)
-            soon += sum(math.isfinite(one.upper) for one in _outcomes(question, points, OURS, SOON))
-            asked += len(points)
-            for name in (OURS, *against):
-                theirs = ours if name == OURS else _outcomes(question, points, name, seconds)
-                told = [family, shape, norm, *_told(name, ours, theirs)]
-                table.add_row(*told)
-                console().print(" | ".join(told))
+    for cell in cells:
+        for name in names:
+            table.add_row(*cell.key, *_told(measured, cell, name, rows))
     console().print(table)
-    console().print(f"A row within {1e3 * SOON:g} ms: {soon} of {asked}.")
+    for family in dict.fromkeys(cell.family for cell in cells):
+        mine = [cell for cell in cells if cell.family == family]
+        for name in names[1:]:
+            pairs = [(measured.of(cell, OURS, rows), measured.of(cell, name, rows)) for cell in mine]
+            ours, theirs = (list(chain.from_iterable(side)) for side in zip(*pairs, strict=True))
+            console().print(f"{family}: {name} takes {_ratio(ours, theirs):.1f} times our time.")
+    first = [one for cell in cells for one in measured.of(cell, FIRST, rows)]
+    soon = sum(math.isfinite(one.upper) for one in first)
+    console().print(f"A row within {1e3 * SOON:g} ms: {soon} of {len(first)}.")

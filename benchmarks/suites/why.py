@@ -1,6 +1,6 @@
 """`why`: smallest sufficient reasons, and whether the features with the largest attributions suffice.
 
-Shipped networks and a forest of 100 trees, people in the order of the data. Attributions are SHAP's (KernelExplainer
+Shipped networks and forests of 100 trees, people in the order of the data. Attributions are SHAP's (KernelExplainer
 for networks, TreeExplainer for the forest) where `shap` is installed, else Shapley values sampled here by permutations.
 A set of features is checked like ours: with these fixed, is there a row that the model decides otherwise? With
 `--anchors`, so are the features of the anchors that alibi's AnchorTabular gives (precision 0.95); an anchor asks for
@@ -22,8 +22,8 @@ from rich.table import Table
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.terminal import console
-from ifonly import Derived, Explainer, Fixed, Limits, NoneExists, OtherTarget, datasets
-from ifonly.problem import merged
+from ifonly import Explainer, Limits, Sufficiency, datasets
+from ifonly.answering.sufficient import decides_alone
 from ifonly.schema import Choice
 
 Floats = NDArray[np.float64]
@@ -48,12 +48,17 @@ def subjects() -> dict[str, Callable[[], Subject]]:
         hidden = "x".join(map(str, explainer.model.network.hidden))
         return Subject(f"{name}, network {hidden}", explainer, datasets.load(name))
 
-    def forest() -> Subject:
-        data = datasets.load("credit")
+    def forest(name: str) -> Subject:
+        data = datasets.load(name)
         fitted = RandomForestClassifier(100, max_depth=6, random_state=0).fit(data.encoded(), data.labels)
-        return Subject("credit, forest of 100", Explainer(fitted, schema=data.schema), data, fitted)
+        return Subject(f"{name}, forest of 100", Explainer(fitted, schema=data.schema), data, fitted)
 
-    return {"credit": lambda: network("credit"), "adult": lambda: network("adult"), "forest": forest}
+    return {
+        "credit": lambda: network("credit"),
+        "adult": lambda: network("adult"),
+        "credit-forest": lambda: forest("credit"),
+        "adult-forest": lambda: forest("adult"),
+    }
 
 
 @click.command("why")
@@ -129,16 +134,9 @@ def _anchors(subject: Subject, rows: int, limits: Limits) -> str:
 
 
 def suffices(explainer: Explainer, row: Any, names: list[str]) -> bool:
-    """Is it proven that no row with these values is decided otherwise? What a derived feature follows from is fixed
-    with it, since its value says less than theirs."""
-    held = set(names)
-    for rule in merged(explainer.schema):
-        if isinstance(rule, Derived) and rule.feature in held:
-            held = (held - {rule.feature}) | rule.bases(explainer.schema)
-    found = explainer.using(reasons=False).explain(
-        row, target=OtherTarget(0.0), constraints=list(map(Fixed, sorted(held)))
-    )
-    return isinstance(found, NoneExists)
+    """Is it proven that no row with these values is decided otherwise?"""
+    point, settings = explainer.schema.read(row), explainer._settings(listen=False)
+    return decides_alone(explainer._answerer, point, names, Sufficiency(), settings) is True
 
 
 def attributions(subject: Subject, points: Floats) -> Floats:

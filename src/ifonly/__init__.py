@@ -12,7 +12,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ifonly import causes, datasets, diagnostics, engines, errors, methods, mining, plausibility, population
+    from ifonly import (
+        causes,
+        datasets,
+        diagnostics,
+        engines,
+        errors,
+        methods,
+        mining,
+        plausibility,
+        population,
+        surrogates,
+    )
     from ifonly.causes import CausalModel, LinearEquation, ModelEquation, TableEquation
     from ifonly.certificate.check import CheckResult, check
     from ifonly.certificate.format import Certificate
@@ -42,6 +53,7 @@ if TYPE_CHECKING:
         OtherTarget,
         ProbabilityTarget,
         Range,
+        RobustToTrees,
         RobustToWeights,
         Rule,
         ScoreTarget,
@@ -69,7 +81,7 @@ if TYPE_CHECKING:
         Within,
     )
     from ifonly.results.recourse import Recourse
-    from ifonly.results.robustness import Robustness
+    from ifonly.results.robustness import Robustness, TreeRobustness
     from ifonly.results.sufficient import SufficientReason, SufficientReasons
     from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
 
@@ -122,6 +134,7 @@ _HOME = {
     "Reasons": "ifonly.results",
     "Recourse": "ifonly.results.recourse",
     "Relaxation": "ifonly.results",
+    "RobustToTrees": "ifonly.problem",
     "RobustToWeights": "ifonly.problem",
     "Robustness": "ifonly.results.robustness",
     "Rule": "ifonly.problem",
@@ -136,6 +149,7 @@ _HOME = {
     "SufficientReasons": "ifonly.results.sufficient",
     "TableEquation": "ifonly.causes",
     "TopTarget": "ifonly.problem",
+    "TreeRobustness": "ifonly.results.robustness",
     "Unconstrained": "ifonly.problem",
     "Unknown": "ifonly.results",
     "Within": "ifonly.results",
@@ -160,6 +174,7 @@ _MODULES = (
     "notices",
     "plausibility",
     "population",
+    "surrogates",
 )
 
 __all__ = [
@@ -209,6 +224,7 @@ __all__ = [
     "Reasons",
     "Recourse",
     "Relaxation",
+    "RobustToTrees",
     "RobustToWeights",
     "Robustness",
     "Rule",
@@ -223,6 +239,7 @@ __all__ = [
     "SufficientReasons",
     "TableEquation",
     "TopTarget",
+    "TreeRobustness",
     "Unconstrained",
     "Unknown",
     "Within",
@@ -243,6 +260,7 @@ __all__ = [
     "notices",
     "plausibility",
     "population",
+    "surrogates",
 ]
 
 

@@ -100,6 +100,21 @@ def without_gc() -> Iterator[None]:
         gc.enable()
 
 
+RARE = 70
+"""How many times as many objects are made before garbage is looked for."""
+
+
+@contextmanager
+def rare_gc() -> Iterator[None]:
+    """Garbage collection is rare: where most objects that are made stay, or go without it, and some do not."""
+    before = gc.get_threshold()
+    gc.set_threshold(RARE * before[0], *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
 PREPARING = ForkGate()
 """Entered around imports, compilation and first calls: a fork waits for them."""
 
@@ -222,4 +237,4 @@ def bytes_of(value: Any, without: Iterable[Any] = ()) -> int:
     return total
 
 
-__all__ = ["PREPARING", "ForkGate", "SizedCache", "bytes_of", "cached", "cached_property", "without_gc"]
+__all__ = ["PREPARING", "ForkGate", "SizedCache", "bytes_of", "cached", "cached_property", "rare_gc", "without_gc"]

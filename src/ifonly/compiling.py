@@ -25,12 +25,12 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import FunctionType, MappingProxyType, SimpleNamespace
+from types import CellType, FunctionType, MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ifonly.caching import PREPARING
+from ifonly.caching import PREPARING, rare_gc
 from ifonly.resources import check_limits, seconds_left
 
 SWITCH = "IFONLY_COMPILE"
@@ -45,11 +45,12 @@ LOAD_SECONDS = 1.0
 NICENESS = 10
 ALL_KERNELS = (
     "ifonly.solvers.search.compiled:KERNELS",
+    "ifonly.certifying.compiled:FLOAT_CHECK",
     "ifonly.solvers.search.smooth.compiled:SMOOTH_KERNELS",
     "ifonly.solvers.search.trees.compiled:TREE_KERNELS",
-    "ifonly.certifying.compiled:FLOAT_CHECK",
 )
-"""Every set of kernels of the package, as "module:name": what `python -m ifonly.compiling --all` compiles."""
+"""Every set of kernels of the package, as "module:name": what `python -m ifonly.compiling --all` compiles. The first
+two take as long as the last two, so that two processes that begin at either end are done together."""
 
 
 class Kernels:
@@ -162,13 +163,20 @@ class Kernels:
         """Try the functions out. What an older version of them has left in the cache may name what is no longer there,
         and numba then fails before it looks how old it is: such leavings are removed."""
         try:
-            self._try_out(ready)
+            self._compile(ready)
         except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
             left = [] if mark is None else list(mark.parent.glob("*.nbi"))
             if not left:
                 raise
             for index in left:
                 index.unlink(missing_ok=True)
+            self._compile(ready)
+
+    def _compile(self, ready: Any) -> None:
+        """Try the functions out, which compiles what is not in the cache."""
+        from ifonly.link_time import link_time_optimisation  # imports numba
+
+        with link_time_optimisation(), rare_gc():
             self._try_out(ready)
 
     def _announce(self, words: str) -> None:
@@ -269,11 +277,20 @@ def fingerprint(file: str, used: int = 0) -> int:
     return zlib.crc32(b"".join(other.read_bytes() for other in sorted(Path(file).parent.glob("*.py"))), used)
 
 
-def with_cache(**options: Any) -> Callable[[Any], Any]:
-    """`njit` with numba's cache; without one where numba finds no place that it may write to."""
+def with_cache(sources: int = 0, /, **options: Any) -> Callable[[Any], Any]:
+    """`njit` with numba's cache; without one where numba finds no place that it may write to.
+
+    `sources`, the fingerprint of what the function calls, becomes a variable that it closes over: these are a part of
+    what numba looks at before it believes its cache, and the files of the callees are not.
+    """
     from numba import njit
 
     def make(function: Any) -> Any:
+        if sources:
+            code = function.__code__.replace(co_freevars=("sources",))
+            function = FunctionType(
+                code, function.__globals__, function.__name__, function.__defaults__, (CellType(sources),)
+            )
         try:
             return njit(cache=True, **options)(function)
         except RuntimeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ifonly.printing import lines
+from .printing import lines
 
 
 class IfonlyError(Exception):

@@ -56,7 +56,7 @@ from ifonly.progress import on_terminal
 from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
 from ifonly.results.records import record_kinds
 from ifonly.results.recourse import Recourse
-from ifonly.results.robustness import Robustness
+from ifonly.results.robustness import Robustness, TreeRobustness
 from ifonly.results.sufficient import SufficientReasons
 from ifonly.schema import Schema, index_of, read_points
 from ifonly.schema.arguments import items
@@ -328,8 +328,9 @@ class Explainer:
         with self._shown(self._settings(reasons=self.reasons is not False)) as settings:
             return self._recourse.recourse(row, causes, whole, settings)
 
-    def robustness(self, answer: Any, *, target: Any = None, relative: bool = False) -> Robustness:
-        """How far the network's weights may change before an answer (or any row) is no longer decided as it is.
+    def robustness(self, answer: Any, *, target: Any = None, relative: bool = False) -> Robustness | TreeRobustness:
+        """How far the network's weights may change before an answer (or any row) is no longer decided as it is; of an
+        ensemble of trees, how many of them may be removed, whichever they are.
 
         A proven lower bound, and an upper bound with a network that decides otherwise. `target`: what the row must keep
         (by default its present class). `relative`: changes as shares of each weight.
@@ -379,13 +380,18 @@ class Explainer:
 
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, Floats]:
         """What a method is asked about a row, and the row's point; of a target with alternatives, the first of them."""
+        questions, point = self.questions(row, query)
+        return questions[0], point
+
+    def questions(self, row: Any, query: Query | None = None) -> tuple[list[Question], Floats]:
+        """What a method is asked about a row, one question for each alternative of the target; and the row's point."""
         whole = self._with_everybodys(query_of(query))
         answerer, point, own = self._answerer.kept_missing(self.schema.read(row), whole)
         own, _ = answerer.without_broken(point, own)
         runner = answerer.runner
         resolved = runner.resolved(own.target, int(runner.batch(point[None, :], [0]).decided[0]))
         searched = replace(own, constraints=without_imputable(own.constraints, answerer.schema))
-        return runner.solver.question(resolved.alternatives[0], searched), point
+        return [runner.solver.question(target, searched) for target in resolved.alternatives], point
 
     def _claim(self, question: Question, point: Floats, method: Method) -> Claim:
         """What a method claims about the point of one `question`, checked with the user's own model."""

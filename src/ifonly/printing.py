@@ -88,7 +88,10 @@ def shown(value: Any, most: int = 60) -> str:
 
 def some_of(names: Sequence[Any], most: int = 8) -> str:
     """The first few names of many, and how many more there are."""
-    listed = ", ".join(name if isinstance(name, str) else shown(name) for name in names[:most])
+    listed = ", ".join(
+        (name if name.isprintable() else ascii(name)[1:-1]) if isinstance(name, str) else shown(name)
+        for name in names[:most]
+    )
     return listed + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 

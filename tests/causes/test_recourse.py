@@ -137,6 +137,27 @@ def test_a_smooth_network() -> None:
     assert told.status == "nearest" and told.actions
 
 
+def forest() -> Model:
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.uniform(0, 200_000, 200), rng.uniform(0, 50_000, 200)])
+    return import_model(
+        RandomForestClassifier(5, max_depth=3, random_state=0).fit(rows, rows[:, 0] + 5 * rows[:, 1] > 225_000), SCHEMA
+    )
+
+
+def test_a_forest_reads_what_follows() -> None:
+    """A balance that follows over a threshold of the forest is as good as one that is put there."""
+    told = explainer(forest()).recourse(ALICE, CAUSES, target=True, constraints=["balance is fixed"])
+    assert told.status == "nearest" and [one.feature for one in told.actions] == ["salary"] and told.follows
+    assert told.row == CAUSES.after(ALICE, {"salary": told.actions[0].value})
+    nearest = explainer(forest()).explain(ALICE, target=True, constraints=["balance is fixed"])
+    assert nearest.upper > told.cost or nearest.status == "none exists"
+    beside = Accepted(by=MORTGAGE, target="approved", name="bank")
+    both = explainer(forest()).recourse(ALICE, CAUSES, target=True, constraints=["balance is fixed", beside])
+    assert both.status == "nearest" and both.cost >= told.cost
+    assert MORTGAGE.decide(MORTGAGE.scores(SCHEMA.read(dict(both.row))[None, :]))[0] == 1
+
+
 def test_a_search_that_is_stopped_says_what_is_left() -> None:
     told = Explainer(MORTGAGE).using(limits=Limits(nodes=1), reasons=False).recourse(ALICE, CAUSES, distance=RELATIVE)
     assert told.status in ("within", "unknown", "nearest") and told.lower <= told.cost
@@ -179,17 +200,10 @@ def test_the_network_of_actions_is_the_model_after_the_equations(seed: int) -> N
 MANY = Schema([Real("x", 0, 1), *(Real(f"y{k}", 0, 1) for k in range(MOST_ACTED + 1))])
 
 
-def forest() -> Any:
-    rng = np.random.default_rng(0)
-    rows = np.column_stack([rng.uniform(0, 200_000, 50), rng.uniform(0, 50_000, 50)])
-    return import_model(RandomForestClassifier(2, max_depth=2, random_state=0).fit(rows, rows[:, 0] > 80_000), SCHEMA)
-
-
 REFUSED: dict[str, tuple[Any, type[IfonlyError], str]] = {
     "no causes": (lambda: explainer().recourse(ALICE, {"balance": "salary"}), QuestionError, "with a CausalModel; got"),  # type: ignore[arg-type]
     "another schema": (lambda: explainer().recourse(ALICE, CausalModel(MANY, {})), QuestionError, "rows of another schema"),
     "a condition": (lambda: explainer().recourse(ALICE, CAUSES, constraints=[Near.of(SCHEMA, [ALICE], at_most=1.0)]), UnsupportedQuestion, "met in one of several ways"),
-    "trees": (lambda: Explainer(forest()).recourse(ALICE, CAUSES), UnsupportedQuestion, "for networks, linear models and scorecards; this model is"),
     "a definition and an equation": (lambda: Explainer(network_model(Network.of([([[1.0, 1.0]], [-3.0])]), Schema([Integer("a", 0, 4), Integer("b", 0, 9)]))).recourse(
         {"a": 1, "b": 1}, CausalModel(Schema([Integer("a", 0, 4), Integer("b", 0, 9)]), {"b": LinearEquation({"a": 1.0})}), constraints=["b follows from a"]), QuestionError, "'b' has both a definition"),
     "too many": (lambda: Explainer(network_model(Network.of([(np.ones((1, len(MANY))), [-20.0])]), MANY)).recourse(

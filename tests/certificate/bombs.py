@@ -31,15 +31,16 @@ def about(features: list[Any], network: list[Any], tree: list[Any], **changes: A
     lower = changes.get("lower")
     return {
         "format": "ifonly-certificate",
-        "version": 1,
+        "version": 2,
         "made_by": "nobody",
         "question": {
             "schema": schema_to_json(Schema(features)),
-            "network": network,
+            "model": {"kind": "network", "layers": network},
             "factual": [ZERO] * count,
             "distance": {
                 "norm": norm, "jump": ZERO, "rate": ONE, "weights": [changes.get("weight", ONE)] * count,
-                "scales": [changes.get("scale", ONE)] * count,
+                "scales": [changes.get("scale", ONE)] * count, "up": [ONE] * count, "down": [ONE] * count,
+                "transitions": [],
             },
             "constraints": changes.get("constraints", []),
             "target": {"output": 0, "at_least": changes.get("at_least", ONE), "at_most": None, "margin": ZERO},

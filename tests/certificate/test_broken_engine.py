@@ -116,18 +116,18 @@ def test_wrong_slopes(monkeypatch):
 @pytest.mark.long
 def test_an_option_off_by_one(monkeypatch):
     """Splits of options name the next one."""
-    from ifonly.schema import Choice
+    from ifonly.certificate.check.schema import StatedChoice
 
-    honest = leaves.Leaves._split
+    honest = leaves.written_split
 
-    def shifted(self, which, value):
-        split = honest(self, which, value)
-        features = self.statement.schema.features
-        if split[0] == "option" and isinstance(feature := features[split[1]], Choice):
+    def shifted(statement, which, value):
+        split = honest(statement, which, value)
+        features = statement.schema.features
+        if split[0] == "option" and isinstance(feature := features[split[1]], StatedChoice):
             split[2] = (split[2] + 1) % len(feature.options)
         return split
 
-    monkeypatch.setattr(leaves.Leaves, "_split", shifted)
+    monkeypatch.setattr(leaves, "written_split", shifted)
     assert caught() > 0
 
 
@@ -136,7 +136,7 @@ def test_a_witness_off_by_one_option(monkeypatch):
 
     def shifted(*args):
         tree, lower, witness, upper = honest(*args)
-        schema = args[0].schema
+        schema = args[0][0][0].schema
         g = next(k for k, feature in enumerate(schema.features) if hasattr(feature, "options"))
         moved = tuple((v + 1) % len(schema.features[g].options) if k == g else v for k, v in enumerate(witness))
         return tree, lower, moved, upper

@@ -11,6 +11,7 @@ from certificate.far_problems import far_problem, tie_problem
 from ifonly.certificate.check.box import Box
 from ifonly.certificate.check.checker import TreeWalk, radius_of
 from ifonly.certificate.check.region import Region
+from ifonly.certificate.check.schema import StatedChoice
 from ifonly.certificate.check.statement import read_statement
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.certifying.float_check.bounds import bound_hidden
@@ -22,7 +23,6 @@ from ifonly.certifying.leaves import Leaves, NetworkFloats
 from ifonly.certifying.multipliers import Planes
 from ifonly.certifying.prover import sides
 from ifonly.certifying.statement import grids, hexes, question_data
-from ifonly.schema import Choice
 from kernel_cache import cached
 from oracles.random_problems import random_problem
 
@@ -83,7 +83,7 @@ def random_split(rng, statement):
         layer = int(rng.integers(statement.layers - 1))
         return ["relu", layer, int(rng.integers(statement.sizes[layer]))]
     g = int(rng.integers(len(statement.schema)))
-    if isinstance(feature := statement.schema.features[g], Choice):
+    if isinstance(feature := statement.schema.features[g], StatedChoice):
         return ["option", g, int(rng.integers(len(feature.options)))]
     domain = statement.domains[g]
     change = int(rng.uniform(domain.low, domain.high) / 2**statement.grid)
@@ -103,7 +103,9 @@ def test_bounds_and_planes(kind, first):
             row = (last, int(rng.integers(statement.sizes[-1])), 1)
             slope = rng.integers(0, 2, hidden).astype(np.uint8)
             known = leaves.known.copy()
-            became, bounds, room, value = look(leaves.proof_question, *leaves.floats_of(box), known, row, slope)
+            became, bounds, room, value = look(
+                leaves.proof_question, *leaves.floats_of(box.extent()), known, row, slope
+            )
             if became == EMPTY:
                 assert region.empty
             if became != CLOSED or region.empty:

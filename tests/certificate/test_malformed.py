@@ -6,18 +6,13 @@ import copy
 import json
 import random
 import zlib
-from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from certificate.samples import question, restamped, small
-from ifonly import Certificate, Limits, Real, Schema, check
+from certificate.samples import restamped, small
+from ifonly import Certificate, check
 from ifonly.certificate.format import MAX_TEXT, _canonical_in_steps, canonical
-from ifonly.certifying.certifier import Certifier
-from ifonly.errors import FileError, UnsupportedQuestion
-from ifonly.methods import Tolerances
-from ifonly.model import network_model
+from ifonly.errors import FileError
 
 
 def refused(tmp_path, content):
@@ -80,7 +75,7 @@ def test_fuzzed_documents():
         (b"not zlib", "not a certificate"),
         (zlib.compress(b"[1, 2"), "not a certificate"),
         (zlib.compress(b"[]"), "format"),
-        (zlib.compress(b'{"format": "ifonly-certificate", "version": 2}'), "version"),
+        (zlib.compress(b'{"format": "ifonly-certificate", "version": 3}'), "version"),
         (zlib.compress(b"[" * 100_000), "not a certificate"),
         (zlib.compress(b'{"a": NaN}'), "not a certificate"),
         (zlib.compress(b"1" * 5000), "not a certificate"),
@@ -113,18 +108,6 @@ def test_the_file_is_canonical():
     certificate = small("l1")
     text = zlib.decompress(certificate.content)
     assert text == canonical(json.loads(text)) and text.isascii()
-
-
-def test_steps_of_real_numbers_cannot_be_stated():
-    asked, point = question("l1")
-    stepped = Schema([Real("a", 0.0, 4.0, step=0.25), *asked.schema.features[1:]])
-    model = network_model(asked.model.network, stepped)
-    with pytest.raises(UnsupportedQuestion, match="cannot state the steps of a real number yet, such as those of 'a'"):
-        Certifier(replace(asked, model=model), Tolerances()).proven(np.array(point), Limits())
-    data = json.loads(canonical(small("l1").data))
-    data["question"]["schema"]["features"][0]["step"] = 0.25
-    checked = check(restamped(data))
-    assert not checked.valid and "real numbers with steps" in checked.failure
 
 
 def test_text_is_written_in_steps_as_at_once():

@@ -233,7 +233,7 @@ def test_neurons_that_nobody_hears_prove_nothing(layers, sign):
     unchanged, so a claim that no row is decided otherwise is as false as before, however large the chain's values are.
     """
     data = copy.deepcopy(of_case("compas", "2x10", "norm", "l1", 0).data)
-    network, zero, one, big = data["question"]["network"], (0.0).hex(), (1.0).hex(), 2.0**1000
+    network, zero, one, big = data["question"]["model"]["layers"], (0.0).hex(), (1.0).hex(), 2.0**1000
     count = len(network[-2]["bias"])
     network[-2]["weight"].append([zero] * len(network[-2]["weight"][0]))
     network[-2]["bias"].append(big.hex())

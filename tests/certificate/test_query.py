@@ -43,6 +43,6 @@ def test_the_file_of_a_certificate_will_do(tmp_path: Path) -> None:
         assert certified_query(given) == certified_query(certificate)
     with pytest.raises(FileError, match=r"Cannot read '.*b\.cert'"):
         certified_query(str(tmp_path / "b.cert"))
-    for data in ({}, {"question": None}, {"question": {**certificate.data["question"], "network": [1]}}):
+    for data in ({}, {"question": None}, {"question": {**certificate.data["question"], "model": [1]}}):
         with pytest.raises(FileError, match="The question of this certificate cannot be read"):
             certified_query(Certificate(data))

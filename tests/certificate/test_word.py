@@ -86,15 +86,6 @@ def test_a_question_survives_the_file(norm):
     assert tuple(person) == point and again.constraints == asked.constraints and again.distance == asked.distance
 
 
-def test_rules_and_open_targets_are_refused_with_a_sentence():
-    model, points, _ = load("credit")
-    explainer, row = ifonly.Explainer(model), model.schema.row(points[0])
-    with pytest.raises(UnsupportedQuestion, match="cannot state rules yet"):
-        ifonly.certify(explainer, row, constraints=["at most 2 changes"])
-    with pytest.raises(UnsupportedQuestion, match="cannot state costs by direction"):
-        ifonly.certify(explainer, row, distance=Distance("l1", up={"MostRecentPaymentAmount": 2.0}))
-
-
 # ---------------------------------------------------------------------- the deployed model
 
 

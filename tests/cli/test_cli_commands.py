@@ -53,7 +53,7 @@ def test_schema_infer(run, tmp_path):
     assert {f.name: f.kind for f in schema} == {
         "Age": "integer", "Income": "real", "Job": "categorical", "Member": "binary", "Score": "integer",
     }  # fmt: skip
-    assert schema["Income"] == Real("Income", 7, 10.5, missing=True)
+    assert schema["Income"] == Real("Income", 7, 10.5, step=0.01, missing=True)
     run("schema", "infer", table, "--step", "Income=2.5", "--step", "Age=1/12", "--output", file, "--force")
     assert Schema.load(file)["Income"] == Real("Income", 5, 12.5, step=2.5)
     assert "5 to 12.5 in steps of 2.5" in run("schema", "show", file).stdout

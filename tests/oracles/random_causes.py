@@ -8,18 +8,33 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from ifonly import Binary, Categorical, Distance, Fixed, Integer, Network, Ordinal, Real, Rule, Schema, Steps
+from ifonly import (
+    Binary,
+    Categorical,
+    Distance,
+    Fixed,
+    Integer,
+    Network,
+    Ordinal,
+    Real,
+    Rule,
+    Schema,
+    Steps,
+    import_model,
+)
 from ifonly.causes import CausalModel, LinearEquation, ModelEquation, TableEquation
 from ifonly.model import Model, network_model
 from ifonly.problem import ClassTarget
 from ifonly.problem.rules import AnyConstraint
 
 STEP = 0.5
+MOST_ACTIONS = 20_000
 
 
 @dataclass(frozen=True)
@@ -36,7 +51,8 @@ class CausalCase:
     """By feature with causes: its equation as a function of a point."""
 
 
-def causal_case(seed: int, most: int = 5) -> CausalCase:
+def causal_case(seed: int, most: int = 5, trees: bool = False) -> CausalCase:
+    """From 3 features to `most`; the model is a linear one, a network, or with `trees` a forest or boosted trees."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, most + 1))
     features = [_feature(f"x{g}", rng) for g in range(n)]
@@ -70,9 +86,30 @@ def causal_case(seed: int, most: int = 5) -> CausalCase:
     numbers = [f.name for f in features if isinstance(f, Real | Integer)]
     if len(numbers) >= 2 and rng.random() < 0.3:
         constraints.append(Rule(f"{numbers[0]} + {numbers[-1]} <= {float(rng.integers(1, 6)) + 0.25}"))
-    return CausalCase(
+    if trees:
+        model = _trees_like(model, rng)
+    case = CausalCase(
         schema, causes, model, person, Distance(norm, weights=weights, **directions), tuple(constraints), functions
     )
+    free = list(schema.names)
+    while math.prod(map(len, _choices(case))) > MOST_ACTIONS:  # fix features until all actions can be tried
+        case = replace(case, constraints=(*case.constraints, Fixed(free.pop(int(rng.integers(0, len(free)))))))
+    return case
+
+
+def _trees_like(model: Model, rng: np.random.Generator, trees: int = 7, depth: int = 4) -> Model:
+    """A small forest or boosted trees, fitted to the decisions of a network."""
+    schema = model.schema
+    points = np.array([[_any_value(f, rng) for f in schema.features] for _ in range(120)])
+    labels = np.where(model.scores(points)[:, 0] > 0.0, "yes", "no")
+    labels[:2] = "no", "yes"
+    seed = int(rng.integers(0, 1000))
+    fitted = (
+        RandomForestClassifier(trees, max_depth=depth, random_state=seed)
+        if rng.random() < 0.5
+        else GradientBoostingClassifier(n_estimators=trees, max_depth=min(depth, 3), random_state=seed)
+    )
+    return import_model(fitted.fit(schema.encode(points), labels), schema)
 
 
 def _feature(name: str, rng: np.random.Generator) -> Any:
@@ -144,11 +181,10 @@ def _equation(schema: Schema, parents: list[int], feature: Any, rng: np.random.G
     return LinearEquation(weights, start), linear
 
 
-def cheapest_by_trying(case: CausalCase, target: ClassTarget) -> float:
-    """The least cost of all actions; infinity where none does it."""
+def _choices(case: CausalCase) -> list[list[float | None]]:
+    """Of each feature, the values that it can be put to; None where it is not acted on."""
     schema, before = case.schema, case.schema.read(case.person)
     fixed = {c.feature for c in case.constraints if isinstance(c, Fixed)}
-    rules = [c for c in case.constraints if isinstance(c, Rule)]
     choices: list[list[float | None]] = []
     for g, feature in enumerate(schema.features):
         values: list[float | None]
@@ -165,6 +201,14 @@ def cheapest_by_trying(case: CausalCase, target: ClassTarget) -> float:
             values = [low + k for k in range(feature.count)]
         follows = feature.name in case.functions
         choices.append([None, *(v for v in values if follows or v != before[g])])
+    return choices
+
+
+def cheapest_by_trying(case: CausalCase, target: ClassTarget) -> float:
+    """The least cost of all actions; infinity where none does it."""
+    schema, before = case.schema, case.schema.read(case.person)
+    rules = [c for c in case.constraints if isinstance(c, Rule)]
+    choices = _choices(case)
     order = [schema.index(name) for name in schema.names if name in case.functions]
     noise = {g: before[g] - case.functions[schema.names[g]](before) for g in order}
     best = math.inf
@@ -225,10 +269,11 @@ def _cost(case: CausalCase, before: Any, chosen: Any) -> float:
             return sum(parts) / size
 
 
-def real_case(seed: int) -> CausalCase:
-    """Real numbers, linear equations, l1: 3 to 6 features in a random graph, a linear model or a ReLU network."""
+def real_case(seed: int, trees: bool = False) -> CausalCase:
+    """Real numbers, linear equations, l1: 3 to 6 features in a random graph, a linear model or a ReLU network; or 3 of
+    them and a few trees."""
     rng = np.random.default_rng([seed, 7])
-    n = int(rng.integers(3, 7))
+    n = 3 if trees else int(rng.integers(3, 7))
     schema = Schema([Real(f"x{g}", -2.0, 3.0) for g in range(n)])
     equations: dict[str, Any] = {}
     for g in range(1, n):
@@ -243,4 +288,6 @@ def real_case(seed: int) -> CausalCase:
     model = network_model(Network.of(layers), schema, classes=("no", "yes"))
     person = {name: float(np.round(rng.uniform(-1.5, 2.5), 3)) for name in schema.names}
     weights = {name: float(rng.choice([0.5, 1.0, 2.0])) for name in schema.names}
+    if trees:
+        model = _trees_like(model, rng, trees=3, depth=2)
     return CausalCase(schema, causes, model, person, Distance("l1", weights=weights), (), {})

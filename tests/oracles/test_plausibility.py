@@ -27,7 +27,7 @@ from ifonly import (
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.methods import Enumerate, Search
 from ifonly.model import network_model
-from ifonly.plausibility import Mahalanobis, Near, explain_correlated, pairs, support
+from ifonly.plausibility import LocalOutlierFactor, Mahalanobis, Near, explain_correlated, pairs, support
 from ifonly.problem import Query
 from ifonly.problem.distance_rules import unrolled
 from ifonly.problem.parts import UnrolledColumns
@@ -130,6 +130,59 @@ def test_near_a_row_of_the_data(method: Method, norm: str) -> None:
             assert isinstance(answer, NoneExists) == math.isinf(nearest)
             bites += nearest > best(explainer, person, l1, lambda row: True) + 1e-9
     assert bites > 8
+
+
+def embedded(points: np.ndarray) -> np.ndarray:
+    """Columns of which the l1 distance is ours: numbers in ranges, levels, halves of 0/1 columns."""
+    columns = [
+        0.5 * np.eye(len(f.options))[points[:, g].astype(int)]
+        if f.kind in ("binary", "categorical")
+        else points[:, [g]] / (f.width if isinstance(f, Integer) else len(f.options))
+        for g, f in enumerate(SMALL.features)
+    ]
+    return np.concatenate(columns, axis=1) / len(SMALL)
+
+
+@pytest.mark.long(keep=1)
+@pytest.mark.parametrize("method", METHODS)
+def test_the_local_outlier_factor(method: Method) -> None:
+    sklearn = pytest.importorskip("sklearn.neighbors")
+    bites = 0
+    for seed in range(8):
+        explainer, data, person = problem(seed)
+        points = np.unique([SMALL.read(row) for row in data[:10]], axis=0)
+        away = np.array([Distance().between(SMALL, row, points) for row in ROWS])
+        between = np.array([Distance().between(SMALL, row, points) for row in points])
+        radius = np.where(np.eye(len(points)), np.inf, between).min(axis=1)
+        ratio = np.where(away <= away.min(axis=1)[:, None] + 1e-9, away / radius, 0.0).max(axis=1)
+        for cap in (1.0, 1.5, 2.2):
+            fine = {tuple(row) for row in ROWS[ratio < cap - 1e-9]}
+            limited = LocalOutlierFactor.of(SMALL, data[:10], cap)
+            answer = explainer.using(method, reasons=False).explain(person, constraints=[limited])
+            nearest = best(explainer, person, l1, lambda row, fine=fine: tuple(row) in fine)
+            assert answer.upper == pytest.approx(nearest, abs=1e-9)
+            assert isinstance(answer, NoneExists) == math.isinf(nearest)
+            bites += nearest > best(explainer, person, l1, lambda row: True) + 1e-9
+            if answer.counterfactual is not None:
+                fitted = sklearn.LocalOutlierFactor(n_neighbors=1, metric="manhattan", novelty=True)
+                fitted.fit(embedded(points))
+                fitted.offset_ = -cap
+                found = SMALL.read(answer.counterfactual)[None, :]
+                assert fitted.predict(embedded(found))[0] == 1
+                assert limited.factors(SMALL, found)[0] == pytest.approx(-fitted.score_samples(embedded(found))[0])
+    assert bites > 5
+
+
+def test_a_local_outlier_factor_needs_rows() -> None:
+    for table, cap, words in (
+        ([ROWS[0]], 1.5, "from 2 to"),
+        (ROWS[:3], 0.5, "from 1 on"),
+        (ROWS[:3], "x", "from 1 on"),
+    ):
+        with pytest.raises(QuestionError, match=words):
+            LocalOutlierFactor.of(SMALL, [SMALL.row(row) for row in table], cap)
+    with pytest.raises(QuestionError, match="cannot be asked exactly in l2"):
+        LocalOutlierFactor.of(SMALL, [SMALL.row(row) for row in ROWS[:3]], 1.5, "l2")
 
 
 @pytest.mark.parametrize("method", METHODS)

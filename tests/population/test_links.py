@@ -167,7 +167,7 @@ def test_a_temporary_file_is_made_by_us_alone(tmp_path, monkeypatch):
     class Guessed:
         hex = "0" * 32
 
-    monkeypatch.setattr("ifonly.schema.io.uuid.uuid4", Guessed)
+    monkeypatch.setattr("ifonly.files.uuid.uuid4", Guessed)
     (tmp_path / f".page.{'0' * 32}.html").symlink_to(victim)
     (tmp_path / f".page.{'0' * 8}.html").symlink_to(victim)
     with pytest.raises(FileError), replacing(tmp_path / "page.html") as part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from fractions import Fraction
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_kinds_and_reasons() -> None:
     assert schema == Schema.infer(TABLE)
     assert schema.features == (
         Integer("age", 20, 45),
-        Real("income", 1.5, 9.25),
+        Real("income", 1.5, 9.25, step=0.01),
         Binary("owner", (False, True)),
         Binary("sex", ("f", "m")),
         Categorical("job", ("clerk", "nurse", None)),
@@ -107,13 +108,34 @@ def test_columns_that_are_no_features_are_left_out_and_said() -> None:
 def test_amounts_and_answers_in_words() -> None:
     table = {"bill": ["$1,002.84", "$5", "-$3.50"], "paid": ["Ja", "Nein", "Ja"], "rate": ["5 %", "7 %", "9.5 %"]}
     schema, guesses = infer(table)
-    assert schema.features == (Real("bill", -3.5, 1002.84), Binary("paid", ("Nein", "Ja")), Real("rate", 5.0, 9.5))
+    assert schema.features == (
+        Real("bill", -3.5, 1002.84, step=0.01, unit="$"),
+        Binary("paid", ("Nein", "Ja")),
+        Real("rate", 5.0, 9.5),
+    )
     assert "amounts as text, such as '$1,002.84'" in guesses[0].why
+    assert schema["bill"].unit == "$"
     row = {name: column[0] for name, column in table.items()}
     assert schema.read(row).tolist() == [1002.84, 1.0, 5.0]
     for wrong in ("$1,02.84", "1_0", "--5", "$", "1.2.3", "5 euros", "$" + "1" * 80):
         with pytest.raises(RowError):
             schema.read({**row, "bill": wrong})
+
+
+def test_money_moves_in_cents_and_a_range_that_few_rows_set_is_told() -> None:
+    table = {
+        "Miete": [310.5, 299.99, 450.0] * 100,
+        "share": [0.25, 0.5, 0.75] * 100,
+        "MonthlyIncome": [1500.5, 1700.25, 1600.0] * 100,
+        "fee": [0.125, 0.25, 0.5] * 100,  # finer than cents
+        "days": [*range(299), 5000],
+        "hours": [k % 25 for k in range(300)],
+    }
+    schema, guesses = infer(table)
+    assert [getattr(f, "step", None) for f in schema] == [Fraction(1, 100), None, Fraction(1, 100), None, 1, 1]
+    told = {guess.feature: "few rows set this range" in guess.why for guess in guesses}
+    assert [name for name, few in told.items() if few] == ["days"]
+    assert "--scale mad" in next(guess.why for guess in guesses if guess.feature == "days")
 
 
 def dummies(n: int, *, drop_first: bool) -> object:

@@ -83,9 +83,12 @@ def test_files_hold_steps():
 
 def test_steps_are_proposed_from_the_decimals():
     schema, guesses = infer({"rent": [310.5, 299.99, 450.0], "share": [0.123456, 0.5, 0.75], "same": [0.5, 0.5, 0.5]})
-    assert [feature.step for feature in schema.features] == [None, None, None]  # to be taken up, or not
-    assert "step=0.01 would keep answers to the data's decimals" in guesses[0].why
+    assert [feature.step for feature in schema.features] == [Fraction(1, 100), None, None]
+    assert "money, so it moves in cents" in guesses[0].why
     assert not any("step" in guess.why for guess in guesses[1:])
+    schema, (guess,) = infer({"width": [310.5, 299.99, 450.0]})
+    assert schema["width"].step is None  # to be taken up, or not
+    assert "step=0.01 would keep answers to the data's decimals" in guess.why
 
 
 def test_steps_from_the_own_value_fit_the_grid_or_say_so():

@@ -174,7 +174,7 @@ FEW = [*REALS[:6], Categorical("c", ["p", "q"])]
 @pytest.mark.parametrize(
     ("features", "probing", "records", "when"),
     [(REALS, "by rule", False, BY_RULE), (FEW, "by rule", False, NEVER), (FEW, "always", False, ALWAYS),
-     (REALS, "never", False, NEVER), (REALS, "always", True, NEVER)],
+     (REALS, "never", False, NEVER), (REALS, "always", True, ALWAYS)],
     ids=["many numbers", "few numbers", "always", "never", "records"],
 )  # fmt: skip
 def test_when_relus_are_probed(features, probing, records, when) -> None:

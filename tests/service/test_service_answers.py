@@ -122,6 +122,20 @@ def test_a_notice_is_a_page_to_save(visit, registry, people) -> None:
         assert refused.status_code == 422 and refused.json()["where"] == where, refused.text
 
 
+def test_why_is_a_reason_with_its_status(visit, registry, people) -> None:
+    told = visit.post("/v1/why", {"row": people[3], "language": "de"})
+    assert told.status_code == 200, told.text
+    own = registry[0].explainer.why(people[3])
+    assert told.json()["reasons"]["reasons"] == own.to_dict()["reasons"]
+    assert told.json()["sentence"] == own.sentence("de", subject=registry[0].subject)
+    fixed = {"constraints": [{"kind": "fixed", "feature": own.features[0]}]}
+    assert (
+        own.features[0] not in visit.post("/v1/why", {"row": people[3], "query": fixed}).json()["reasons"]["necessary"]
+    )
+    refused = visit.post("/v1/why", {"row": people[3], "query": {"target": "approve"}})
+    assert refused.status_code == 422 and "decided as asked already" in refused.json()["error"]
+
+
 def test_what_would_help_is_a_query_that_helps(visit, people) -> None:
     fixed = [{"kind": "fixed", "feature": name} for name in people[3] if name != "AgeGroup"]
     told = visit.post("/v1/explain", {"model": "ruled", "row": people[3], "query": {"constraints": fixed}}).json()

@@ -315,7 +315,9 @@ def _answer_rows(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         output.unlink()
     try:
-        written = _explainer().explain_to(output, path, keep=["job"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            written = _explainer().explain_to(output, path, keep=["job"])
     finally:
         left = {one.name for one in path.parent.glob("answers*")}
         output.with_name("answers.jsonl.manifest.json").unlink(missing_ok=True)

@@ -98,6 +98,7 @@ from ifonly.problem import scales_from_data
 from ifonly.report import answer_page, audit_csv, audit_html, audit_json, audit_page, audit_svg, plain, text
 from ifonly.report.reasons import reasons_page
 from ifonly.schema import infer, read_points, schema_from_json
+from ifonly.surrogates import BlackBox
 from untrusted.files import wrong_words
 
 
@@ -189,6 +190,12 @@ ANN = {"Age": 18, "Level": "a", "Job": "clerk", "Owner": False}
 NOTICE = notice(EXPLAINER.using(Enumerate()), ANN)
 NOTICES = NoticeRequest(explainer=EXPLAINER.using(Enumerate()), query=Query(target="approved"))
 TABLE = {name: [value, value] for name, value in ANN.items()}
+PEOPLE = [SCHEMA.row(point) for point in SCHEMA.sample(30, np.random.default_rng(0))]
+
+
+def owners(rows: list[dict[str, Any]]) -> list[Any]:
+    """The decisions of a model that can only be called."""
+    return [row["Owner"] for row in rows]
 
 
 def ask(row: Any = None, **question: Any) -> Any:
@@ -608,6 +615,10 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "inliers": (
         lambda **k: ask(constraints=[inliers(SCHEMA, **k)]),
         {"table": TABLE, "outliers": 0.1, "trees": 2},
+    ),
+    "BlackBox": (
+        lambda **k: BlackBox(**k),
+        {"predict": owners, "table": PEOPLE, "schema": SCHEMA, "draws": 100, "rounds": 1, "seed": 0},
     ),
     "reconstructed": (
         lambda **k: ask(constraints=[reconstructed(**k)]),

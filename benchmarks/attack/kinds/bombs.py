@@ -88,7 +88,7 @@ def _splits(kind: str) -> Callable[[random.Random, dict[str, Any], int], None]:
 
 def _wide_layer(chance: random.Random, data: dict[str, Any], size: int) -> None:
     """Many neurons, and numbers whose exponents are far apart, so that exact ones have many bits."""
-    net, many = data["question"]["network"], min(size, 1000)
+    net, many = data["question"]["model"]["layers"], min(size, 1000)
     far = [(2.0 ** chance.randint(-1000, 1000)).hex() for _ in range(2 * many)]
     net[0] = {"weight": [[far[2 * i], far[2 * i + 1]] for i in range(many)], "bias": [(0.5).hex()] * many}
     net[-1] = {"weight": [[(1.0).hex()] * many], "bias": [(-0.9).hex()]}
@@ -96,7 +96,7 @@ def _wide_layer(chance: random.Random, data: dict[str, Any], size: int) -> None:
 
 def _deep(chance: random.Random, data: dict[str, Any], size: int) -> None:
     """Many layers of huge and tiny weights: bits add up from layer to layer."""
-    net = data["question"]["network"]
+    net = data["question"]["model"]["layers"]
     for _ in range(min(size, 300)):
         big, small = (2.0 ** chance.randint(0, 1000)).hex(), (2.0 ** -chance.randint(0, 1000)).hex()
         net.insert(1, {"weight": [[big, small], [small, big]], "bias": [(1.0).hex(), small]})
@@ -121,7 +121,7 @@ def _options(chance: random.Random, data: dict[str, Any], size: int) -> None:
     asked["factual"].append((0.0).hex())
     asked["distance"]["weights"].append((1.0).hex())
     asked["distance"]["scales"].append((1.0).hex())
-    for line in asked["network"][0]["weight"]:
+    for line in asked["model"]["layers"][0]["weight"]:
         line += [(0.1 * chance.random()).hex() for _ in range(size)]
     if data["witness"]:
         data["witness"].append((0.0).hex())

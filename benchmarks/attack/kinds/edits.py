@@ -77,7 +77,7 @@ def other_leaf(chance: random.Random, data: Data) -> None:
 
 
 def other_weight(chance: random.Random, data: Data) -> None:
-    layer = chance.choice(data["question"]["network"])
+    layer = chance.choice(data["question"]["model"]["layers"])
     line = chance.choice([layer["bias"], *layer["weight"]])
     at = chance.randrange(len(line))
     line[at] = _hexed(chance, line[at])
@@ -85,7 +85,7 @@ def other_weight(chance: random.Random, data: Data) -> None:
 
 def scale_weights(chance: random.Random, data: Data) -> None:
     """A layer times a power of two, the next one divided by it: the same function; or not divided: another."""
-    net = data["question"]["network"]
+    net = data["question"]["model"]["layers"]
     by = 2.0 ** chance.choice([-1000, -60, -1, 1, 60, 900])
     at = chance.randrange(len(net))
     net[at]["weight"] = [[_times(w, by) for w in line] for line in net[at]["weight"]]
@@ -101,7 +101,7 @@ def _times(x: str, by: float) -> str:
 
 def add_layers(chance: random.Random, data: Data) -> None:
     """Identity layers before the last one, which change nothing; and beside them a chain of huge neurons."""
-    net = data["question"]["network"]
+    net = data["question"]["model"]["layers"]
     one, zero = (1.0).hex(), (0.0).hex()
     size = len(net[-1]["weight"][0])
     if len(net) == 1:

@@ -151,7 +151,7 @@ def _keeps(c: dict[str, Any], before: Fraction, after: Fraction) -> bool:
 def _scores(asked: dict[str, Any]) -> Exact:
     return Exact([
         {"w": [[_number(w) for w in line] for line in layer["weight"]], "b": [_number(b) for b in layer["bias"]]}
-        for layer in asked["network"]
+        for layer in asked["model"]["layers"]
     ])  # fmt: skip
 
 

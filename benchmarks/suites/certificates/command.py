@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from benchmarks.suites.certificates import costs, forgeries
+from benchmarks.suites.certificates import costs, forgeries, many
+from benchmarks.suites.certificates import ruled as ruled_questions
 from benchmarks.terminal import console, folder_options, listed
 
 
@@ -26,6 +27,8 @@ from benchmarks.terminal import console, folder_options, listed
 @click.option("--forgeries", "forged", type=click.IntRange(1), help="Instead: so many structural alterations, judged.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the forgeries.")
 @click.option("--arithmetic", is_flag=True, help="Instead: the checker's inner loop in other arithmetics.")
+@click.option("--collection", type=click.IntRange(1), help="Instead: so many people per data set in one file.")
+@click.option("--ruled", type=click.IntRange(1), help="Instead: so many people, with shipped rules and of forests.")
 @click.option("--budget", type=float, help="Seconds that the search may take for a row (default: any).")
 @folder_options
 def command(
@@ -38,6 +41,8 @@ def command(
     forged: int | None,
     seed: int,
     arithmetic: bool,
+    collection: int | None,
+    ruled: int | None,
     budget: float | None,
     cache: Path,
     results: Path,
@@ -51,6 +56,10 @@ def command(
             raise click.ClickException("a false statement is VALID; the certificates are saved here as false-*.cert")
     elif arithmetic:
         costs.arithmetic(tuple(archs.split(",")), console())
+    elif collection is not None:
+        many.run(collection, names[0], console())
+    elif ruled is not None:
+        ruled_questions.run(ruled, console())
     elif count is None:
         made = costs.reference(cases, tuple(archs.split(",")), names, rows, budget)
         costs.run(made, None, results / "certificates.csv", console())

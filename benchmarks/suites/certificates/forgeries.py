@@ -143,7 +143,7 @@ def _favourable(question: bytes) -> Iterator[tuple[tuple[float, ...], Fraction]]
     asked = json.loads(question)
     schema = schema_from_json(asked["schema"])
     factual = [float.fromhex(v) for v in asked["factual"]]
-    layers = [_exact(layer) for layer in asked["network"]]
+    layers = [_exact(layer) for layer in asked["model"]["layers"]]
     for point in itertools.product(*_values(schema, factual, asked["constraints"])):
         if _decided(schema, layers, point, asked["target"]):
             yield point, _cost(schema, factual, point, asked["distance"])

@@ -34,7 +34,7 @@ def _widen(network: list[Data], at: int, incoming: list[str], bias: str) -> None
 
 
 def identity_layers(data: Data, rng: random.Random, _: Data) -> None:
-    network = data["question"]["network"]
+    network = data["question"]["model"]["layers"]
     at = rng.randrange(1, len(network))
     size = len(network[at - 1]["bias"])
     one = {"weight": [[ONE if i == j else ZERO for j in range(size)] for i in range(size)], "bias": [ZERO] * size}
@@ -55,7 +55,7 @@ def _renumber(tree: list[Any], at: int, count: int) -> None:
 def huge_chain(data: Data, rng: random.Random, other: Data) -> None:
     """Neurons that grow without bound from layer to layer, and whose outgoing weight is 0 in the end."""
     identity_layers(data, rng, other)
-    network = data["question"]["network"]
+    network = data["question"]["model"]["layers"]
     weight, start = (rng.choice([1.0, 1.0, -1.0]) * 2.0 ** rng.choice([30, 500, 1000, 1023]) for _ in range(2))
     for at in range(len(network) - 1):
         inputs = len(network[at]["weight"][0])
@@ -66,7 +66,7 @@ def huge_chain(data: Data, rng: random.Random, other: Data) -> None:
 
 
 def dead_neuron(data: Data, rng: random.Random, _: Data) -> None:
-    network = data["question"]["network"]
+    network = data["question"]["model"]["layers"]
     at = rng.randrange(len(network) - 1)
     size = 2.0 ** rng.choice([-1074, -500, 0, 500, 1000])
     incoming = [(rng.choice([-1, 0, 1]) * size).hex() for _ in network[at]["weight"][0]]
@@ -89,7 +89,7 @@ def reorder_features(data: Data, rng: random.Random, _: Data) -> None:
 
 def scale_weights(data: Data, rng: random.Random, _: Data) -> None:
     """A layer times a power of two; sometimes the next one divided by it."""
-    network = data["question"]["network"]
+    network = data["question"]["model"]["layers"]
     at, by = rng.randrange(len(network)), 2.0 ** rng.choice([-300, -10, 1, 10, 300])
     layer = network[at]
     layer["weight"] = [[(_number(v) * by).hex() for v in row] for row in layer["weight"]]
@@ -99,14 +99,14 @@ def scale_weights(data: Data, rng: random.Random, _: Data) -> None:
 
 
 def one_weight(data: Data, rng: random.Random, _: Data) -> None:
-    layer = rng.choice(data["question"]["network"])
+    layer = rng.choice(data["question"]["model"]["layers"])
     row = rng.choice([*layer["weight"], layer["bias"]])
     at = rng.randrange(len(row))
     row[at] = _moved(row[at], rng)
 
 
 def network_of_another(data: Data, rng: random.Random, other: Data) -> None:
-    data["question"]["network"] = other["question"]["network"]
+    data["question"]["model"]["layers"] = other["question"]["model"]["layers"]
 
 
 def constraints_changed(data: Data, rng: random.Random, other: Data) -> None:
@@ -220,10 +220,10 @@ def tree_split(data: Data, rng: random.Random, _: Data) -> None:
     at = rng.randrange(len(tree))
     end = _end(tree, at)
     part = tree[at:end]
-    g, layer = rng.randrange(len(asked["factual"])), rng.randrange(max(len(asked["network"]) - 1, 1))
+    g, layer = rng.randrange(len(asked["factual"])), rng.randrange(max(len(asked["model"]["layers"]) - 1, 1))
     split = rng.choice([
         ["number", g, (rng.randrange(-3, 4) / 2).hex()], ["option", g, rng.randrange(3)],
-        ["relu", layer, rng.randrange(len(asked["network"][layer]["bias"]))],
+        ["relu", layer, rng.randrange(len(asked["model"]["layers"][layer]["bias"]))],
     ])  # fmt: skip
     tree[at:end] = [split, *copy.deepcopy(part), *rng.choice([part, [{"rows": []}]])]
 
@@ -262,7 +262,7 @@ def claim_moved(data: Data, rng: random.Random, other: Data) -> None:
 def no_row_at_all(data: Data, rng: random.Random, _: Data) -> None:
     """The boldest claim, with next to no proof."""
     data["claim"], data["witness"], data["deployed"] = {"lower": None, "upper": None}, None, None
-    last = len(data["question"]["network"]) - 1
+    last = len(data["question"]["model"]["layers"]) - 1
     data["proof"]["tree"] = [{"rows": rng.choice([[], [[last, 0, 1, "", ONE]]])}]
 
 

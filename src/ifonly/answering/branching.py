@@ -18,13 +18,13 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ifonly.answering.values import CheckedResult
 from ifonly.problem import Allowed, Range
-from ifonly.problem.disjunctions import Condition, Ordinary, PersonContext
+from ifonly.problem.disjunctions import Alternative, Condition, Ordinary, PersonContext
 from ifonly.results import Claim, Limits, Stop, StoppedBy
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -47,7 +47,7 @@ class Branching:
     def __init__(self, solve: NearestUnder, context: PersonContext, tolerances: Tolerances = DEFAULT) -> None:
         self._solve, self._context, self._tolerances = solve, context, tolerances
         self._order = itertools.count()
-        self._open: list[tuple[float, int, tuple[Ordinary, ...]]] = [(0.0, 0, ())]
+        self._open: list[tuple[float, int, tuple[Ordinary, ...], Iterator[Alternative] | None]] = [(0.0, 0, (), None)]
         self._seen: set[frozenset[Ordinary]] = set()
         self._leaves: list[_Leaf] = []
         self._best: CheckedResult | None = None
@@ -60,7 +60,10 @@ class Branching:
         for leaf in leaves:
             self._settle(leaf, conditions)
         while self._open and not self._beaten(self._open[0][0]) and not (spent.searches and spent.stop):
-            bound, _, chosen = heapq.heappop(self._open)
+            bound, _, chosen, more = heapq.heappop(self._open)
+            if more is not None:
+                self._branch(bound, chosen, more)
+                continue
             found = self._solve(chosen, spent.left)
             self._method = found.claim.method
             spent.count(found)
@@ -82,12 +85,21 @@ class Branching:
         if found.point is not None:
             for condition in conditions:
                 if not condition.holds(self._context, found.point):
-                    for alternative in condition.alternatives(self._context, found.point, leaf.chosen):
-                        self._push(max(leaf.bound, alternative.bound), leaf.chosen, alternative.constraints)
+                    alternatives = condition.alternatives(self._context, found.point, leaf.chosen)
+                    self._branch(leaf.bound, leaf.chosen, iter(alternatives))
                     return
             if self._best is None or found.upper < self._best.upper:
                 self._best = found
         self._leaves.append(leaf)
+
+    def _branch(self, bound: float, chosen: tuple[Ordinary, ...], alternatives: Iterator[Alternative]) -> None:
+        """One child per alternative; those with a higher bound, which come last, are left until it is their turn."""
+        for alternative in alternatives:
+            if alternative.bound > bound:
+                rest = itertools.chain([alternative], alternatives)
+                heapq.heappush(self._open, (alternative.bound, -next(self._order), chosen, rest))
+                return
+            self._push(bound, chosen, alternative.constraints)
 
     def _push(self, bound: float, chosen: tuple[Ordinary, ...], more: tuple[Ordinary, ...]) -> None:
         together = combined((*chosen, *more))
@@ -97,7 +109,8 @@ class Branching:
         assert key != frozenset(chosen), "an alternative that adds nothing"
         if key not in self._seen:
             self._seen.add(key)
-            heapq.heappush(self._open, (bound, -next(self._order), together))  # among equal bounds, the newest first
+            entry = (bound, -next(self._order), together, None)  # among equal bounds, the newest first
+            heapq.heappush(self._open, entry)
 
     def _found(self, spent: Spent) -> CheckedResult:
         """What is known of all nodes together."""

@@ -182,6 +182,30 @@ class CheckedSolver:
                 result[i] = self._lexicographic(first[i], second, most, points[i], query.measure.without(derived))
         return result
 
+    def nothing_below(
+        self, resolved: ResolvedTarget, point: Floats, query: Query, distance: float, settings: SearchSettings
+    ) -> tuple[float, int, float] | None:
+        """Where the method proves soon that nothing is nearer than a distance: a bound, nodes, seconds."""
+        questions = [self.question(target, query) for target in resolved.alternatives]
+        curved = any(isinstance(one.target, ProbabilityTarget) and one.target.curved(self.model) for one in questions)
+        robust = any(isinstance(one, RobustToWeights) for one in query.constraints)
+        if len(questions) > 1 or query.fewest_first or curved or robust:
+            return None
+        limits = settings.limits
+        try:
+            with limited(limits.seconds, limits.memory_bytes):
+                prepared = self._solver(questions[0], settings.method)
+        except LimitReached:
+            return None
+        known = getattr(prepared.solver, "nothing_below", None)
+        if known is None or (limits.memory_bytes is not None and prepared.nbytes > limits.memory_bytes):
+            return None
+        if prepared.elimination is None:
+            return known(point, distance, limits)
+        if not prepared.elimination.takes(point[None, :]):
+            return None
+        return known(prepared.elimination.reduced(point[None, :])[0], distance, limits)
+
     def _lexicographic(
         self, first: CheckedResult, second: CheckedResult, most: int, point: Floats, distance: Distance
     ) -> CheckedResult:
@@ -334,7 +358,7 @@ class CheckedSolver:
             prepared.solver.solve(own, left, threads=settings.threads, listen=settings.listen), own, method
         )
         if prepared.elimination is not None:
-            rows = prepared.elimination.expanded(claims.points)
+            rows = prepared.elimination.rows(claims.points)
             claims = replace(claims, points=np.where(claims.found[:, None], rows, points))
         return claims if left is limits else claims.counting(spent, limits)
 

@@ -29,6 +29,7 @@ from ifonly.problem import (
     OnlyUp,
     OnlyWith,
     Range,
+    RobustToTrees,
     RobustToWeights,
 )
 from ifonly.problem.constraints import MaxDelta, Steps
@@ -84,6 +85,8 @@ def relaxed(constraint: Any) -> str:
             return f"{constraint.name} may refuse"
         case RobustToWeights():
             return f"a {constraint.around} may refuse"
+        case RobustToTrees():
+            return f"{constraint.of.name} may depend on {constraint.most} of its trees"
         case AcceptedBySome():
             return f"fewer than {constraint.least} of {', '.join(one.name for one in constraint.of)} may accept"
         case OnlyWith():

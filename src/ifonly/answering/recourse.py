@@ -30,7 +30,7 @@ from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.printing import shown
 from ifonly.problem import Fixed, MaxChanges, Query
 from ifonly.problem.action_models import action_model
-from ifonly.problem.action_query import action_query, spending, with_fees, without_fees
+from ifonly.problem.action_query import action_query, any_trees, spending, with_fees, without_fees
 from ifonly.problem.actions import ActionSpace
 from ifonly.problem.missing import without_imputable
 from ifonly.results import Answer, Claim, NoneExists, Reasons
@@ -58,8 +58,7 @@ class ActionAnswerer:
     queries: SizedCache[Query]
 
     @classmethod
-    def of(cls, answerer: Answerer, prepared: Any, causes: CausalModel, acted: frozenset[int]) -> ActionAnswerer:
-        space = ActionSpace(causes, acted)
+    def of(cls, answerer: Answerer, prepared: Any, space: ActionSpace) -> ActionAnswerer:
         runner = QueryRunner(action_model(answerer.model, space), answerer.tolerances, prepared)
         return cls(space, runner, SizedCache(QUERY_BYTES, bytes_of))
 
@@ -67,8 +66,25 @@ class ActionAnswerer:
         self, resolved: ResolvedTarget, point: Floats, query: Query, settings: SearchSettings
     ) -> CheckedResult:
         """The cheapest action, checked, without its fees."""
-        own = self.queries.get_or_make(query, lambda: action_query(query, self.space))
-        return self.runner.nearest(resolved, self.space.actions(point[None, :]), own, settings)[0]
+        return self.runner.nearest(
+            resolved, self.space.actions(point[None, :]), self._query(query, cut=True), settings
+        )[0]
+
+    def none_below(
+        self, resolved: ResolvedTarget, point: Floats, query: Query, cost: float, settings: SearchSettings
+    ) -> CheckedResult | None:
+        """That no action costs less, where that is soon proven."""
+        if math.isinf(cost) or self.runner.split(query).conditions:
+            return None
+        action = self.space.actions(point[None, :])[0]
+        known = self.runner.solver.nothing_below(resolved, action, self._query(query, cut=False), cost, settings)
+        if known is None:
+            return None
+        lower, nodes, seconds = known
+        return CheckedResult(Claim(point=None, lower=lower, method="search", nodes=nodes, seconds=seconds))
+
+    def _query(self, query: Query, *, cut: bool) -> Query:
+        return self.queries.get_or_make((query, cut), lambda: action_query(query, self.space, cut=cut))
 
 
 class FoundAction(NamedTuple):
@@ -76,7 +92,6 @@ class FoundAction(NamedTuple):
 
     result: CheckedResult
     acted: frozenset[int] = frozenset()
-    action: Floats | None = None
 
 
 class RecourseAnswerer:
@@ -106,23 +121,17 @@ class RecourseAnswerer:
     ) -> FoundAction:
         """The cheapest action over all sets of features with causes."""
         tolerances, spent, bounds = self.answerer.tolerances, Spent(settings.limits), [math.inf]
-        best = FoundAction(CheckedResult(Claim(point=None, lower=math.inf, method="")))
         sets = self._sets(causes, query)
-        first, guess = self._guess(resolved, point, causes, query, replace(settings, limits=spent.left, listen=None))
+        best, first = self._known(resolved, point, causes, query, settings, spent)
         for acted in [first, *(some for some in sets if some != first)] if first in sets else sets:
             fees = self._fees(causes, query, acted)
             least = with_fees(query.measure, len(self.schema), 0.0, fees)
             beaten = best.result.point is not None and tolerances.close(least, best.result.upper)
-            if spent.searches and (beaten or spent.stop):
+            if beaten or (spent.searches and spent.stop):
                 bounds.append(least)
                 continue
-            upper = best.result.upper
-            if not spent.searches and acted == first and guess < math.inf:
-                found = self._on_set(resolved, point, causes, query, (acted, fees, guess), settings, spent)
-                if found.result.point is None and not spent.stop:  # its row is not accepted under every rounding
-                    found = self._on_set(resolved, point, causes, query, (acted, fees, math.inf), settings, spent)
-            else:
-                found = self._on_set(resolved, point, causes, query, (acted, fees, upper), settings, spent)
+            chosen = (acted, fees, best.result.upper)
+            found = self._on_set(resolved, point, causes, query, chosen, settings, spent)
             bounds.append(found.result.lower)
             left = best.result.left or found.result.stop
             better = found.result.upper < best.result.upper or not best.result.claim.method
@@ -130,23 +139,35 @@ class RecourseAnswerer:
             best = best._replace(result=best.result._replace(left=left))
         return best._replace(result=_closed(best.result, min(bounds), spent, tolerances))
 
-    def _guess(
-        self, resolved: ResolvedTarget, point: Floats, causes: CausalModel, query: Query, settings: SearchSettings
-    ) -> tuple[frozenset[int], float]:
-        """The set to begin with, and what an action on it costs that is known: of the nearest row that ignores causes,
-        each change is one, unless what follows from them undoes it."""
-        nothing: tuple[frozenset[int], float] = (frozenset(), math.inf)
+    # size: what a question is made of
+    def _known(
+        self,
+        resolved: ResolvedTarget,
+        point: Floats,
+        causes: CausalModel,
+        query: Query,
+        settings: SearchSettings,
+        spent: Spent,
+    ) -> tuple[FoundAction, frozenset[int]]:
+        """An action that is known, and the set to begin with: of the nearest row that ignores causes, each change is
+        an action, unless what follows from them undoes it."""
+        nothing = FoundAction(CheckedResult(Claim(point=None, lower=math.inf, method="")))
         if self.answerer.runner.split(query).conditions:
-            return nothing
-        found = self.answerer.runner.nearest(resolved, point[None, :], query, settings)[0]
+            return nothing, frozenset()
+        limited = replace(settings, limits=spent.left, listen=None)
+        found = self.answerer.runner.nearest(resolved, point[None, :], query, limited)[0]
+        spent.count(found)
         if found.point is None:
-            return nothing
+            return nothing, frozenset()
         changed = found.point != point
         acted = frozenset(g for g in causes.order if changed[g])
         rows, inside = causes.followed(found.point[None, :], changed[None, :], causes.noise(point[None, :]))
         if not inside.all() or not accepted(self.answerer, query, point[None, :], rows)[0]:
-            return acted, math.inf
-        return acted, with_fees(query.measure, len(self.schema), found.upper, self._fees(causes, query, acted))
+            return nothing, acted
+        cost = with_fees(query.measure, len(self.schema), found.upper, self._fees(causes, query, acted))
+        claim = Claim(point=rows[0], lower=0.0, method=found.claim.method)
+        scores = self.answerer.model.scores(rows)[0]
+        return FoundAction(CheckedResult(claim, cost, scores), acted), acted
 
     # size: what a set is asked with
     def _on_set(
@@ -161,11 +182,16 @@ class RecourseAnswerer:
     ) -> FoundAction:
         """The cheapest action on one set, as far as it is cheaper than the best so far."""
         (acted, fees, upper), size = chosen, len(self.schema)
-        made = partial(ActionAnswerer.of, self.answerer, self._prepared, causes, acted)
-        own = self._spaces.get_or_make((causes, acted), made)
+        trees = any_trees(self.answerer.model, query)
+        space = ActionSpace(causes, acted, for_trees=trees)
+        made = partial(ActionAnswerer.of, self.answerer, self._prepared, space)
+        own = self._spaces.get_or_make((causes, acted, trees), made)
         limited = replace(settings, limits=spent.left, listen=None)
-        with spending(without_fees(query.measure, size, upper, fees)):
-            found = own.cheapest(resolved, point, query, limited)
+        most = without_fees(query.measure, size, upper, fees)
+        found = own.none_below(resolved, point, query, most, limited)
+        if found is None:
+            with spending(most):
+                found = own.cheapest(resolved, point, query, limited)
         spent.count(found)
         lower = found.lower
         if lower == math.inf and upper < math.inf:
@@ -178,7 +204,7 @@ class RecourseAnswerer:
         total = with_fees(query.measure, size, found.upper, fees)
         row = own.space.rows(found.point[None, :])[0]
         claim = replace(claim, point=row, lower=min(lower, total))
-        return FoundAction(CheckedResult(claim, total, found.scores, found.left), acted, found.point)
+        return FoundAction(CheckedResult(claim, total, found.scores, found.left), acted)
 
     def _sets(self, causes: CausalModel, query: Query) -> list[frozenset[int]]:
         """The features with causes to act on, least fees first."""

@@ -1,4 +1,6 @@
-"""How large a change of weights a decision survives: bisection on a proven bound, and on an evaluated attack."""
+"""How large a change of weights a decision survives: bisection on a proven bound, and on an evaluated attack; of an
+ensemble, how many trees it can do without.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,14 @@ from ifonly.answering.weight_verification import SEARCHED, verified
 from ifonly.errors import QuestionError, UnsupportedModel, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.model.own_layers import OwnLayers, own_layers
+from ifonly.model.trees.removal import Removals
 from ifonly.model.weight_attack import lowest_network
 from ifonly.model.weight_box import WeightBox
 from ifonly.problem import ClassTarget, ProbabilityTarget, Question, RobustToWeights, Target
 from ifonly.problem.already_satisfied import already_decided
 from ifonly.problem.robust import LARGEST
 from ifonly.results import Claim, Limits
-from ifonly.results.robustness import Robustness
+from ifonly.results.robustness import Robustness, TreeRobustness
 from ifonly.tolerances import DEFAULT
 
 Floats = NDArray[np.float64]
@@ -36,7 +39,7 @@ SECONDS = 10.0
 Known: TypeAlias = tuple[float, float, OwnLayers | None]
 
 
-def robustness_of(model: Model, point: Floats, target: Target | None, relative: bool) -> Robustness:
+def robustness_of(model: Model, point: Floats, target: Target | None, relative: bool) -> Robustness | TreeRobustness:
     """How far the weights may change before a row is no longer decided as asked: by default, as it is now."""
     scores = model.scores(point[None, :])
     if target is None:
@@ -51,6 +54,13 @@ def robustness_of(model: Model, point: Floats, target: Target | None, relative: 
         )
     if not already_decided(target, model, point[None, :], scores)[0]:
         raise QuestionError(f"The model does not decide this row as asked ({target.describe()}), so nothing is robust.")
+    if model.function.as_trees() is not None:
+        return _of_trees(model, target, point)
+    return _of_weights(model, point, target, relative)
+
+
+def _of_weights(model: Model, point: Floats, target: Target, relative: bool) -> Robustness:
+    """How far each weight may change."""
     try:
         centre = own_layers(model)
     except UnsupportedModel as error:
@@ -75,6 +85,18 @@ def robustness_of(model: Model, point: Floats, target: Target | None, relative: 
         exact=upper - lower <= 2.0 * CLOSE * upper,
         refusing=None if network is None else network.layers,
     )
+
+
+def _of_trees(model: Model, target: Target, point: Floats) -> TreeRobustness:
+    """How many trees may be removed, whichever they are."""
+    removals = Removals.of(model)
+    conditions, ends = target.conditions(model)
+    for most in range(1, removals.count):
+        for condition, end in zip(conditions, ends.tolist(), strict=True):
+            least, gone = removals.worst(point, condition, end + target.margin, most)
+            if least < 0.0:
+                return TreeRobustness(removals=len(gone) - 1, trees=removals.count, deciding=gone)
+    return TreeRobustness(removals=removals.count - 1, trees=removals.count)
 
 
 def _between(model: Model, target: Target, centre: OwnLayers, relative: bool, encoded: Floats, known: Known) -> Known:

@@ -29,7 +29,7 @@ from ifonly.caching import PREPARING, SizedCache, bytes_of
 from ifonly.errors import ModelError, QuestionError, located
 from ifonly.model import Model
 from ifonly.printing import shown
-from ifonly.problem import AcceptedBySome, ClassTarget, OpenTarget, OtherTarget, Query, Target
+from ifonly.problem import AcceptedBySome, ClassTarget, OpenTarget, OtherTarget, Query, RobustToTrees, Target
 from ifonly.problem.disjunctions import Condition, PersonContext, as_conditions, is_condition
 from ifonly.problem.missing import without_imputable
 from ifonly.results import Limits, Progress
@@ -167,10 +167,11 @@ class QueryRunner:
         for k, found in enumerate(result if conditions else ()):
             if found is not None:
                 context = PersonContext(self.model.schema, batch.points[k], query.measure)
-                if not all(c.holds_unchanged(context) for c in conditions if isinstance(c, AcceptedBySome)):
+                deciding = [c for c in conditions if isinstance(c, AcceptedBySome | RobustToTrees)]
+                if not all(c.holds_unchanged(context) for c in deciding):
                     result[k] = None
                     continue
-                others = [c for c in conditions if not isinstance(c, AcceptedBySome)]
+                others = [c for c in conditions if c not in deciding]
                 unmet = [c.describe() for c in others if not c.holds(context, batch.points[k])]
                 result[k] = found._replace(breaks=(*found.breaks, *unmet))
         return result

@@ -1,10 +1,10 @@
 """Sampled counterexamples: rows that are decided otherwise, found by trying and not by a search.
 
-A search proves that there is none, and to find one it looks near the person first, which takes a forest long. Where
-many features are free, rows that are decided otherwise are often plenty: some features of the person's row take random
-values, derived features follow, and the model is called on all that obey the rules. What is returned passes the same
-check as a row that a method claims. Nothing is proven by finding none. The same question is tried with the same rows
-every time.
+A search proves that there is none, and to find one it looks near the person first, which takes a forest of more than
+two classes long. Where many features are free, rows that are decided otherwise are often plenty: some features of the
+person's row take random values, derived features follow, and the model is called on all that obey the rules. What is
+returned passes the same check as a row that a method claims. Nothing is proven by finding none. The same question is
+tried with the same rows every time.
 """
 
 from __future__ import annotations

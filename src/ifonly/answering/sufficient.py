@@ -15,6 +15,7 @@ sets are tried is the matter of `minimal_reasons`.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -44,11 +45,8 @@ def sufficient_reasons(
 ) -> SufficientReasons:
     """The reasons of one person, of whom `row` is the number. The limits are for all of it."""
     begun = time.perf_counter()
-    missing = answerer.schema.missing_names(point)
-    query = sufficiency.query(answerer.schema, answerer.facts)
-    answerer, point, query = answerer.kept_missing(point, query)
-    query, breaks = answerer.without_broken(point, query)
-    oracle = _HeldRows(answerer, point, query, sufficiency, settings, missing)
+    oracle, query, breaks = _held_rows(answerer, point, sufficiency, settings)
+    answerer, point, missing = oracle.answerer, oracle.point, oracle.missing
     weights = sufficiency.weights(answerer.schema, oracle.names)
     search = ReasonSearch(oracle.verdict, weights, oracle.check, oracle.implied.closure)
     search.run(sufficiency.several)
@@ -81,6 +79,31 @@ def sufficient_reasons(
     )
 
 
+def decides_alone(
+    answerer: Answerer, point: Floats, names: Collection[str], sufficiency: Sufficiency, settings: SearchSettings
+) -> bool | None:
+    """Do these features decide the outcome of a person alone? None: not decided. Of derived features count those that
+    they follow from."""
+    oracle, _, _ = _held_rows(answerer, point, sufficiency, settings)
+    held = set(names)
+    for rule in oracle.definitions:
+        if rule.feature in held:
+            held |= rule.bases(oracle.answerer.schema)
+    members = sum(1 << i for i, name in enumerate(oracle.names) if name in held)
+    return oracle.verdict(oracle.implied.closure(members)).suffices
+
+
+def _held_rows(
+    answerer: Answerer, point: Floats, sufficiency: Sufficiency, settings: SearchSettings
+) -> tuple[_HeldRows, Query, tuple[str, ...]]:
+    """The rows that count, the query about them, and the facts that the person's own row breaks."""
+    missing = answerer.schema.missing_names(point)
+    query = sufficiency.query(answerer.schema, answerer.facts)
+    answerer, point, query = answerer.kept_missing(point, query)
+    query, breaks = answerer.without_broken(point, query)
+    return _HeldRows(answerer, point, query, sufficiency, settings, missing), query, breaks
+
+
 def _at_least(search: ReasonSearch) -> int:
     """How many features every reason has at least, where all weigh the same."""
     first = search.found[0] if search.found else None
@@ -100,8 +123,9 @@ class _HeldRows:
         missing: tuple[str, ...],
     ) -> None:
         schema = answerer.schema
-        definitions = [one for one in query.constraints if isinstance(one, Derived)]
-        followed = {one.feature for one in definitions if not one.bases(schema) & set(missing)}
+        self.definitions = [one for one in query.constraints if isinstance(one, Derived)]
+        self.missing = missing
+        followed = {one.feature for one in self.definitions if not one.bases(schema) & set(missing)}
         own = [schema.index(name) for name in schema.names if name not in followed and name not in missing]
         self.names = tuple(schema.names[g] for g in by_influence(answerer.model, point, own))
         self.follows = tuple(name for name in schema.names if name in followed)
@@ -126,8 +150,8 @@ class _HeldRows:
         self.rows: dict[int, Floats] = {}
         self.implied = ImpliedFeatures(schema, query.constraints, point, self.places)
         conditions, plain = self.runner.split(self.query)
-        slow = answerer.model.function.as_trees() is not None  # other searches find a row as quickly
-        trying = slow and not conditions and self.radius is None
+        several = len(answerer.model.classes) > 2 and answerer.model.function.as_trees() is not None
+        trying = several and not conditions and self.radius is None  # other searches find a row as quickly
         self.sampler = RowSampler(self.runner.solver, self.resolved, plain, point) if trying else None
 
     def check(self) -> None:

@@ -12,17 +12,16 @@ import json
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ifonly.caching import cached_property
-from ifonly.errors import FileError
-from ifonly.printing import shown
-from ifonly.schema.arguments import path_of
-from ifonly.schema.io import write_whole
+from ..errors import FileError
+from ..files import path_of, write_whole
+from ..printing import shown
 
 FORMAT = "ifonly-certificate"
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 16 * 2**20
 MAX_TEXT = 64 * 2**20
 """Bytes of a file, and of the JSON in it."""

@@ -41,9 +41,8 @@ from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
 from ifonly.model import Model, network_model
 from ifonly.problem import (
     Distance,
-    OpenTarget,
-    OtherTarget,
     Question,
+    Steps,
 )
 from ifonly.problem.already_satisfied import already_decided, broken_by
 from ifonly.problem.query import Query, query_of
@@ -57,7 +56,9 @@ from ifonly.solvers.search.search import Search
 from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
 
 if TYPE_CHECKING:
+    from ifonly.certifying.forest import ForestCells
     from ifonly.certifying.leaves import NetworkFloats
+    from ifonly.solvers.search.record import Record
 
 SHARE = 0.9
 """Of the allowed gap between lower and upper that a certificate uses."""
@@ -77,7 +78,7 @@ class ClaimingExplainer(Protocol):
     limits: Limits
     model: Model
 
-    def question(self, row: Any, query: Query | None = None) -> tuple[Question, NDArray[np.float64]]: ...
+    def questions(self, row: Any, query: Query | None = None) -> tuple[list[Question], NDArray[np.float64]]: ...
 
     def _claim(self, question: Question, point: NDArray[np.float64], method: Method) -> Claim: ...
 
@@ -101,27 +102,63 @@ def certify(
     """
     query = query_of(query, target, distance, constraints)
     if query.fewest_first:
-        raise UnsupportedQuestion("A certificate is about one distance; leave out fewest_first, or ask for l0.")
-    two = len(explainer.model.classes) == 2
-    if isinstance(query.target, OpenTarget) and not (two and isinstance(query.target, OtherTarget)):
         raise UnsupportedQuestion(
-            f"A certificate is about one decision; '{query.target.describe()}' leaves several open."
+            "A certificate is about one distance; leave out fewest_first, and ask with 'at most k changes': none for "
+            "one less than the answer has, the nearest for as many."
         )
-    question, point = explainer.question(row, query)
+    questions, point = explainer.questions(row, query)
     method, limits = explainer.method, explainer.limits
     with _within(limits):
-        deployed = Certifier(question, explainer.tolerances)
-        if deployed.decides_already(point):
-            claim = Claim(point=point, lower=0.0, method=method.name)
-        else:
-            recording = replace(method, records=True) if isinstance(method, Search) else method
-            claim = explainer._claim(question, point, recording)
-        if claim.stop is not None and claim.stop.by is StoppedBy.REFUSED:
-            raise UnsupportedQuestion(f"There is no row to certify: {claim.stop.words(row=False)}.")
-        certifier = deployed.in_real_arithmetic(claim.rounding_bound)
+        deployed = [Certifier(question, explainer.tolerances) for question in questions]
+        claims = [_claimed(explainer, one, point) for one in deployed]
+        rounding = max(claim.rounding_bound for claim in claims)
+        certifiers = [one.in_real_arithmetic(rounding) for one in deployed]
+        if len(claims) > 1:
+            if not isinstance(method, Search):
+                raise UnsupportedQuestion("A solver's word is about one decision; this target leaves several open.")
+            return certificate_of_any(certifiers, point, claims, nodes=limits.nodes)
         if isinstance(method, Search):
-            return certifier.certificate(point, claim, shorten=False, nodes=limits.nodes)
-        return certifier.trusted(point, claim)
+            return certifiers[0].certificate(point, claims[0], shorten=False, nodes=limits.nodes)
+        return certifiers[0].trusted(point, claims[0])
+
+
+def _claimed(explainer: ClaimingExplainer, deployed: Certifier, point: NDArray[np.float64]) -> Claim:
+    """What the explainer's method claims of one alternative of the target."""
+    method = explainer.method
+    if deployed.decides_already(point):
+        return Claim(point=point, lower=0.0, method=method.name)
+    recording = replace(method, records=True) if isinstance(method, Search) and deployed.records else method
+    claim = explainer._claim(deployed.question, point, recording)
+    if claim.stop is not None and claim.stop.by is StoppedBy.REFUSED:
+        raise UnsupportedQuestion(f"There is no row to certify: {claim.stop.words(row=False)}.")
+    return claim
+
+
+def certificate_of_any(
+    certifiers: Sequence[Certifier], point: NDArray[np.float64], claims: Sequence[Claim], *, nodes: int | None = None
+) -> Certificate:
+    """The certificate of a target with alternatives: the nearest of their rows, and a tree for each of them."""
+    first, parts = certifiers[0], []
+    best: tuple[Witness, float | None] = (None, None)
+    for certifier, claim in zip(certifiers, claims, strict=True):
+        if claim.stop is not None and claim.stop.by not in LEFT_OPEN:
+            raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.stop.words()}.")
+        data, statement, network = certifier._stated(point)
+        found = certifier._witness(statement, point, claim, shorten=False)
+        best = found if found[1] is not None and (best[1] is None or found[1] < best[1]) else best
+        parts.append((data, statement, network, claim.record))
+    nearest = min(claims, key=lambda claim: claim.lower)
+    more = None if nodes is None else max(nodes - sum(claim.nodes for claim in claims), 0)
+    trees = [part[1:] for part in parts]
+    proof = _exactly(trees, nearest, best, first.tolerances, Effort(Verification.DOUBTFUL, more))
+    failure = "a box could not be closed" if proof is None else _too_large(proof[0])
+    if proof is None or failure:
+        raise UnsupportedQuestion(f"The search's answer could not be proven in exact arithmetic: {failure}.")
+    data = {**parts[0][0], "target": {"any": [part[0]["target"] for part in parts]}}
+    _, witness, upper = proof[1:]
+    writer = next((certifier for certifier, part in zip(certifiers, parts, strict=True)
+                   if witness is not None and not witness_refusal(part[1], witness, upper or 0.0)), first)  # fmt: skip
+    return writer._written(data, parts[0][1], nearest, proof[1:], {"tree": proof[0]})
 
 
 @contextmanager
@@ -193,7 +230,7 @@ class Certifier:
         self.deployed = deployed or question
         self._data = question_data(question)
         self._meter = ProofBudget()
-        self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats, int]] = {}
+        self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats | ForestCells, int]] = {}
 
     @property
     def _ways(self) -> tuple[Verification, ...]:
@@ -202,15 +239,31 @@ class Certifier:
         return (Verification.DOUBTFUL, Verification.ALL) if self.verified else (Verification.NONE,)
 
     @cached_property
+    def records(self) -> bool:
+        """Is the proof written from the records of the search? They know nothing of literals and of steps."""
+        asked = self.question
+        stepped = asked.schema.grids or any(isinstance(one, Steps) for one in asked.by_feature)
+        trees = asked.model.function.as_trees() is not None
+        return not asked.rules and not stepped and asked.distance.is_symmetric and not trees
+
+    @cached_property
     def _solver(self) -> Solver:
-        return Search(records=True, table_rows=0).prepare(self.question, self.tolerances)
+        method = Search(records=True, table_rows=0) if self.records else Search()
+        return method.prepare(self.question, self.tolerances)
 
     def in_real_arithmetic(self, rounding_bound: float) -> Certifier:
         """For the network itself, whose exact score must be above the margin by so much more; what the deployed model
         says of a witness is recorded beside the proof.
         """
         question = self.question
+        trees = question.model.function.as_trees()
+        if trees is not None:
+            coefficients = np.abs(question.conditions[0]).sum(axis=1).max(initial=0.0)
+            rounding_bound = max(rounding_bound, float(coefficients * trees.ensemble.rounding().max()))
         target = replace(question.single_target, margin=question.target.margin + rounding_bound)
+        if trees is not None:
+            exact = replace(question, target=target)
+            return Certifier(exact, self.tolerances, verified=self.verified, deployed=question)
         network = network_model(question.model.network, question.schema, classes=question.model.classes,
                                 regression=not question.model.classes)  # fmt: skip
         model = replace(network, probabilities=question.model.probabilities)
@@ -259,7 +312,8 @@ class Certifier:
         more = None if nodes is None else max(nodes - claim.nodes, 0)
         failure = "a box could not be closed"
         for verify in self._ways:
-            proof = _exactly(statement, network, claim, found, self.tolerances, Effort(verify, more))
+            part = (statement, network, claim.record)
+            proof = _exactly([part], claim, found, self.tolerances, Effort(verify, more))
             if proof is None:
                 break
             refusal = _refusal(statement, proof) if self.verified else _too_large(proof[0])
@@ -303,7 +357,8 @@ class Certifier:
                 return witness, upper
         return None, None
 
-    def _stated(self, point: NDArray[np.float64]) -> tuple[dict[str, Any], Statement, NetworkFloats]:
+    def _stated(self, point: NDArray[np.float64]) -> tuple[dict[str, Any], Statement, NetworkFloats | ForestCells]:
+        from ifonly.certifying.forest import ForestCells
         from ifonly.certifying.leaves import NetworkFloats
 
         question_data = {**self._data, "factual": hexes(point)}
@@ -314,7 +369,8 @@ class Certifier:
                 statement = read_statement(question_data, *fine, self._meter)
             except Refusal as refusal:
                 raise UnsupportedQuestion(f"A certificate of this question would not be checked: {refusal}.") from None
-            self._prepared = {fine: (statement, NetworkFloats(statement), self._meter.kept)}
+            prepared = NetworkFloats(statement) if statement.forest is None else ForestCells(statement)
+            self._prepared = {fine: (statement, prepared, self._meter.kept)}
         statement, network, self._meter.kept = self._prepared[fine]
         return question_data, statement.about(tuple((point + 0.0).tolist())), network
 
@@ -349,30 +405,27 @@ class Certifier:
 Stated = tuple[float | None, "Witness", float | None]
 """Lower bound (None: no row exists), witness, and its distance."""
 Witness = tuple[float, ...] | None
+Parts = Sequence[tuple[Statement, "NetworkFloats | ForestCells", "Record | None"]]
+"""Of each alternative of the target: the statement, what is prepared for it, and what the search recorded."""
 Proven = tuple[list[Any], float | None, Witness, float | None]
 
 
 def _exactly(
-    statement: Statement, network: NetworkFloats, claim: Claim, found: tuple[Witness, float | None],
-    tolerances: Tolerances, effort: Effort,
-) -> Proven | None:  # fmt: skip
+    parts: Parts, claim: Claim, found: tuple[Witness, float | None], tolerances: Tolerances, effort: Effort
+) -> Proven | None:
     """The tree, the lower bound that it proves, and the witness: the claimed one, or a nearer one.
 
     Rows on the margin to the last bit are neither returned nor ruled out by the search; exact arithmetic can do both.
     So more than the search's lower bound is tried first, and a row that prevents it is the better answer.
     """
     from ifonly.certifying.prover import Nearer, Unclosed
-    from ifonly.certifying.prover import prove as prove_leaves
 
-    def tree_for(lower: float | None) -> list[Any]:
-        check_limits()
-        return prove_leaves(statement, network, radius_of(statement, lower), claim.record, effort)
-
+    statement = parts[0][0]
     witness, upper = found
     for _ in range(NEARER):
         try:
             lower = None if upper is None else max(upper - SHARE * tolerances.allowed(upper), 0.0)
-            return tree_for(lower), lower, witness, upper
+            return _trees(parts, lower, effort), lower, witness, upper
         except Nearer as nearer:
             witness, upper = nearer.point, _distance(statement, nearer.point)
         except Unclosed:
@@ -382,10 +435,26 @@ def _exactly(
         most = claim.lower * (1.0 - 1e-9) if upper is None else min(claim.lower, upper - SHARE * allowed)
         lower = max(most - (step - 1.0) * allowed, 0.0)
         try:
-            return tree_for(lower), lower, witness, upper
+            return _trees(parts, lower, effort), lower, witness, upper
         except (Nearer, Unclosed):
             continue
     return None
+
+
+def _trees(parts: Parts, lower: float | None, effort: Effort) -> list[Any]:
+    """The trees of all alternatives, one after the other."""
+    from ifonly.certifying.forest import ForestCells, ForestProver
+    from ifonly.certifying.prover import prove as prove_leaves
+
+    tree: list[Any] = []
+    for statement, prepared, record in parts:
+        check_limits()
+        radius = radius_of(statement, lower)
+        if isinstance(prepared, ForestCells):
+            tree += ForestProver(statement, prepared, radius, effort).prove()
+        else:
+            tree += prove_leaves(statement, prepared, radius, record, effort)
+    return tree
 
 
 def _too_large(tree: list[Any]) -> str:
@@ -397,7 +466,7 @@ def _too_large(tree: list[Any]) -> str:
         for node in tree:
             depth = waiting.pop()
             deepest = max(deepest, depth)
-            waiting += [depth + 1] * 2 if isinstance(node, list) else []
+            waiting += [depth + 1] * (2 if isinstance(node, list) else int("bounds" in node))
         if deepest > MAX_DEPTH:
             return f"the proof is {deepest} nodes deep; at most {MAX_DEPTH} are checked"
     return ""

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.certificate.check.box import Box
+from ifonly.certificate.check.box import Box, Extent
 from ifonly.certificate.check.region import Bounds
+from ifonly.certificate.check.rules import narrow
+from ifonly.certificate.check.schema import StatedChoice
 from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.certifying.float_check import layout
 from ifonly.resources import LimitReached, check_limits, seconds_left
-from ifonly.schema import Choice
 from ifonly.solvers.search.deadline import Deadline
 from ifonly.solvers.search.pack import products_of
 from ifonly.solvers.search.record import Record
@@ -64,7 +65,7 @@ class NetworkFloats:
         features, layers = len(columns), statement.layers
         starts = [0, *np.cumsum([len(part) for part in columns]).tolist()]
         index = np.zeros((5, max(features + 1, layers + 1)), dtype=np.int64)
-        index[layout.CHOICE, :features] = [isinstance(f, Choice) for f in statement.schema.features]
+        index[layout.CHOICE, :features] = [isinstance(f, StatedChoice) for f in statement.schema.features]
         index[layout.START, : features + 1] = starts
         index[layout.SIZES, : layers + 1] = [starts[-1], *sizes]
         counts = [0] + [size * before for size, before in zip(sizes[1:], sizes, strict=False)]
@@ -73,8 +74,10 @@ class NetworkFloats:
         self.index = index
         grid = statement.grid
         self.layers = [
-            (_floats(rows, bits), _floats([bias], bits + grid)[0])
-            for rows, bias, bits in zip(statement.weight_rows, statement.biases, statement.exponents, strict=True)
+            (_floats(rows, bits).reshape(len(rows), -1 if rows else before), _floats([bias], bits + grid)[0])
+            for rows, bias, bits, before in zip(
+                statement.weight_rows, statement.biases, statement.exponents, (0, *sizes[:-1]), strict=True
+            )
         ]
         self.weights = np.concatenate([np.zeros(0), *(weight.ravel() for weight, _ in self.layers[1:])])
         self.biases = np.concatenate([bias for _, bias in self.layers])
@@ -86,7 +89,7 @@ class Leaves:
     """One person's question at one radius, in floating point."""
 
     def __init__(self, statement: Statement, network: NetworkFloats, radius: int | None) -> None:
-        self.statement, self.begun = statement, time.perf_counter()
+        self.statement, self.radius, self.begun = statement, radius, time.perf_counter()
         self.products = network.products
         grid, unit = statement.grid, statement.cost_unit
         domains = statement.domains
@@ -101,14 +104,12 @@ class Leaves:
         self.hidden = sum(statement.sizes[:-1])
         self.known = np.repeat([[-math.inf], [math.inf]], self.hidden, axis=1)
         """Bounds of the hidden neurons over the whole ball; the first walk finds them."""
-        price = np.array([
-            [_float(rate, statement.cost_grid) for rate in statement.rates],
-            [_float(jump, unit) for jump in statement.jumps],
-            [float(domain.step >> grid) for domain in domains],
-        ])  # fmt: skip
+        price = self._prices()
         z = np.array([_float(value, statement.exponents[0] + grid) for value in statement.at_factual])
         work, grains = self._work(network, price, z, radius)
-        slack, narrow = SLACK * statement.layers * work + grains, NARROW * statement.layers * work + GRAINS * grains
+        slack, close = SLACK * statement.layers * work + grains, NARROW * statement.layers * work + GRAINS * grains
+        first = statement.first_literal
+        slack[first : first + len(statement.rooms)] += [2.0 * _float(room, grid) for room in statement.rooms]
         self.proof_question = layout.ProofQuestion(
             norm=NORMS[statement.norm],
             layers=statement.layers,
@@ -119,12 +120,27 @@ class Leaves:
             first=network.first,
             z=z,
             cost=cost,
-            option=np.array([int(v) if isinstance(f, Choice) else 0
+            option=np.array([int(v) if isinstance(f, StatedChoice) else 0
                              for f, v in zip(statement.schema.features, statement.factual, strict=True)]),
             slack=slack,
-            narrow=narrow,
+            narrow=close,
             radius=math.inf if radius is None else _float(radius, unit),
         )  # fmt: skip
+
+    def _prices(self) -> Floats:
+        """Rates, jumps and steps of the features."""
+        statement, domains = self.statement, self.statement.domains
+        return np.array([
+            self._rates([d.low for d in domains], [d.high for d in domains]),
+            [_float(jump, statement.cost_unit) for jump in statement.jumps],
+            [float(domain.step >> statement.grid) for domain in domains],
+        ])  # fmt: skip
+
+    def _rates(self, low: list[int], high: list[int]) -> list[float]:
+        """What a unit of change costs at least, in the directions that an interval leaves."""
+        pairs = zip(low, high, self.statement.rates, self.statement.rates_down, strict=True)
+        rates = [up if a >= 0 else down if b <= 0 else min(up, down) for a, b, up, down in pairs]
+        return [_float(rate, self.statement.cost_grid) for rate in rates]
 
     def _work(
         self, network: NetworkFloats, price: Floats, z: Floats, radius: int | None
@@ -169,12 +185,20 @@ class Leaves:
 
     def of_box(self, box: Box) -> Closed | None:
         """The leaf that closes a box, or None."""
-        (found,) = self._walk(_nothing(self.hidden), 1, *self.floats_of(box), self.known.copy())
+        extent = box.extent()
+        if not narrow(self.statement, extent):
+            return Closed({"rows": []}, False)
+        asked = self.proof_question
+        if self.statement.rates != self.statement.rates_down:
+            price = asked.price.copy()
+            price[layout.RATE] = self._rates(extent.low, extent.high)
+            self.proof_question = asked._replace(price=price)
+        (found,) = self._walk(_nothing(self.hidden), 1, *self.floats_of(extent), self.known.copy())
+        self.proof_question = asked
         return found if isinstance(found, Closed) else None
 
-    def floats_of(self, box: Box) -> tuple[Floats, Floats, Bytes, Bytes]:
+    def floats_of(self, extent: Extent) -> tuple[Floats, Floats, Bytes, Bytes]:
         """Ends of numbers, options that are left, and sides of ReLUs."""
-        extent = box.extent()
         grid, starts = self.statement.grid, self.proof_question.index[layout.START]
         low, high = (np.array([_float(v, grid) for v in ends]) for ends in (extent.low, extent.high))
         mask, side = np.zeros_like(self.mask), np.zeros(self.hidden, dtype=np.uint8)
@@ -187,7 +211,7 @@ class Leaves:
     def _walk(
         self, log: Floats, phase: int, low: Floats, high: Floats, mask: Bytes, side: Bytes, known: Floats
     ) -> Iterator[Split | Closed | Open]:  # fmt: skip
-        self._make_ready(len(log))
+        self.make_ready(len(log))
         check_limits(2 * len(log) // (layout.HEAD + self.hidden) * (self.hidden + ROW_BYTES))
         halt = np.zeros(1, dtype=np.uint8)
         with Deadline(halt, seconds_left()) as deadline:
@@ -199,7 +223,7 @@ class Leaves:
         begun = 0
         for (became, which, end, record, doubtful), value in zip(nodes.tolist(), values.tolist(), strict=True):
             if became == layout.SPLIT:
-                yield self._split(which, value)
+                yield written_split(self.statement, which, value)
             elif became == layout.OPEN:
                 yield Open(record)
             else:
@@ -207,21 +231,12 @@ class Leaves:
                 yield Closed({"rows": own}, bool(doubtful))
             begun = end
 
-    def _make_ready(self, log: int) -> None:
+    def make_ready(self, log: int) -> None:
         """Load kernels that can walk a log of this length."""
         FLOAT_CHECK.prepare()
         FLOAT_CHECK.look(self.begun)
         if not FLOAT_CHECK.compiled and log // (layout.HEAD + self.hidden) * self.products > PLAIN_PRODUCTS:
             FLOAT_CHECK.wait_within_limits()
-
-    def _split(self, which: int, value: float) -> Split:
-        statement = self.statement
-        if which < 0:
-            return ["relu", *place(statement, -2 - which)]
-        if isinstance(statement.schema.features[which], Choice):
-            return ["option", which, int(value)]
-        step = statement.domains[which].step >> statement.grid
-        return ["number", which, on_grid(statement, value * (step or 1))]
 
 
 def _floats(rows: Sequence[Sequence[int]], bits: int) -> Floats:
@@ -247,6 +262,16 @@ def _rows(about: Any, multipliers: Floats, bits: Bytes) -> list[list[Any]]:
         [*row, f"{int.from_bytes(slopes.tobytes(), 'little'):x}", multiplier.hex()]
         for row, slopes, multiplier in zip(about.tolist(), packed, multipliers.tolist(), strict=True)
     ]
+
+
+def written_split(statement: Statement, which: int, value: float) -> Split:
+    """A split of a search's record as a certificate writes it."""
+    if which < 0:
+        return ["relu", *place(statement, -2 - which)]
+    if isinstance(statement.schema.features[which], StatedChoice):
+        return ["option", which, int(value)]
+    step = statement.domains[which].step >> statement.grid
+    return ["number", which, on_grid(statement, value * (step or 1))]
 
 
 def place(statement: Statement, h: int) -> tuple[int, int]:

@@ -28,6 +28,7 @@ class Planes:
     """A region and its rows in floats: natural units, rows scaled to a largest term of 1."""
 
     def __init__(self, region: Region) -> None:
+        FLOAT_CHECK.prepare()
         self.region = region
         statement = region.statement
         grid, costs = 1 << statement.grid, 1 << statement.cost_unit
@@ -41,7 +42,9 @@ class Planes:
                 self.floats[layout.COST, item.first : item.first + len(item.options)] = [c / costs for c in item.costs]
             else:
                 up, down = item.up / grid, item.down / grid
-                rate = item.rate / (1 << statement.cost_grid)
+                rate = (min(item.rate, item.rate_down) if up and down else item.rate if up else item.rate_down) / (
+                    1 << statement.cost_grid
+                )
                 self.floats[layout.UP : layout.MOVED + 1, k] = up, down, rate, item.jump / costs, item.moved / grid
                 self.reach[item.first] = max(up, down)
         self.whole[layout.FIRST, len(region.items)] = len(region.columns)
@@ -104,10 +107,17 @@ class Planes:
                     best, error = (layer, i), this
         return best
 
+    def _is_literal(self, layer: int, i: int) -> bool:
+        return layer == 0 and i >= self.region.statement.first_literal
+
+    def literals(self, y: Floats) -> Floats:
+        """The values of the literals at y."""
+        return (self.first + self.weight @ y)[self.region.statement.first_literal :]
+
     def any_relu(self) -> tuple[int, int] | None:
         for layer, bounds in enumerate(self.region.bounds):
             for i, (low, high) in enumerate(bounds):
-                if low < 0 < high:
+                if low < 0 < high and not self._is_literal(layer, i):
                     return layer, i
         return None
 

@@ -12,22 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.certificate.check.box import ACTIVE, Box
+from ifonly.certificate.check.box import Box, Extent
 from ifonly.certificate.check.checker import MAX_NODES, TreeWalk, most_of_rows
 from ifonly.certificate.check.reading import Refusal, scaled
-from ifonly.certificate.check.region import Bounds, Region
+from ifonly.certificate.check.region import Bounds, Item, Region
+from ifonly.certificate.check.rules import ACTIVE
+from ifonly.certificate.check.schema import StatedChoice
 from ifonly.certificate.check.statement import Statement
+from ifonly.certificate.check.trees import Reach, closes
 from ifonly.certifying.effort import USUAL, Effort, Verification
 from ifonly.certifying.leaves import Closed, Leaves, NetworkFloats, Open, on_grid, place
 from ifonly.certifying.multipliers import Planes, best_multipliers
+from ifonly.certifying.probes import ProbedTree
 from ifonly.errors import UnsupportedQuestion
 from ifonly.resources import check_limits
-from ifonly.schema import Choice
 from ifonly.solvers.search.record import NodeRecord, Record
 
 ROUNDS = 6
 MORE_SPLITS, TIMES = 500, 4
 """How many splits there may be beyond the search's own: so many, and so many times its nodes."""
+MOST_SPLITS = 50_000
+"""Without records."""
 SMALL_TREE = 3
 """Trees of so many nodes are verified whole."""
 NODE_BYTES, ROW_BYTES = 200, 400
@@ -68,8 +73,12 @@ def prove(
     Where a leaf that the checker looks at does not hold, the box is closed anew in exact arithmetic.
     """
     leaves = Leaves(statement, network, radius)
+    if not is_plain(statement):
+        return _by_splitting(statement, leaves, radius, effort)
+    if record is not None and record.probed:
+        return _of_probes(statement, network, leaves, record, effort)
     found = leaves.of_record(record)
-    prover = _Prover(statement, leaves, radius, MORE_SPLITS + TIMES * len(found), effort)
+    prover = Prover(statement, leaves, radius, MORE_SPLITS + TIMES * len(found), effort)
     # the checker's slopes follow from its bounds of the whole: where floating point has none, it begins from those
     if np.isinf(leaves.known).any() and prover.known is not None:
         leaves.learn(prover.known)
@@ -97,10 +106,46 @@ def prove(
     return tree
 
 
+def _of_probes(
+    statement: Statement, network: NetworkFloats, leaves: Leaves, record: Record, effort: Effort
+) -> list[Any]:  # fmt: skip
+    """The tree of a search that probed ReLUs. What is written was shown in exact arithmetic."""
+    prover = Prover(statement, leaves, leaves.radius, MORE_SPLITS + TIMES * len(record.nodes), effort)
+    if prover.known is None:  # nothing is left in the ball
+        return [{"rows": []}]
+    leaves.learn(prover.known)
+    leaves.make_ready(len(record.log))
+    prover.verify = Verification.ALL  # floating point does not know the bounds that are shown on the way
+    probed = ProbedTree(statement, network, leaves.radius, prover.known, prover.by_hand, sides)
+    tree: list[Any] = []
+    for node in probed.written(record):
+        check_limits()
+        statement.meter.keep(8 * _bytes_of(node, sum(statement.sizes)))
+        tree.append(node)
+    return tree
+
+
+def is_plain(statement: Statement) -> bool:
+    """Do the records of the search speak of this question as it is stated? They know other splits for rules."""
+    stepped = any(domain.steps is not None for domain in statement.domains)
+    return not statement.rules.any and not stepped and statement.rates == statement.rates_down
+
+
+def _by_splitting(statement: Statement, leaves: Leaves, radius: int | None, effort: Effort) -> list[Any]:
+    """The tree, from the whole space down: without records, guided by the solutions of the boxes' relaxations."""
+    prover = Prover(statement, leaves, radius, MOST_SPLITS, effort)
+    if prover.known is not None:
+        leaves.learn(prover.known)
+    return prover.by_hand(Box.whole(statement), (), fresh=True)
+
+
 def _bytes_of(node: Any, neurons: int) -> int:
     """About what a node of the tree takes: a split, or the rows of a leaf."""
     leaf = node.leaf if isinstance(node, Closed) else node
-    return NODE_BYTES + (len(leaf["rows"]) * (ROW_BYTES + neurons // 4) if isinstance(leaf, dict) else 0)
+    if not isinstance(leaf, dict):
+        return NODE_BYTES
+    steps = len(leaf.get("bounds", ())) + ("multipliers" in leaf)
+    return NODE_BYTES + len(leaf.get("rows", ())) * (ROW_BYTES + neurons // 4) + steps * (ROW_BYTES + 40 * neurons)
 
 
 def _is_whole(nodes: Sequence[Any]) -> bool:
@@ -114,7 +159,10 @@ def _is_whole(nodes: Sequence[Any]) -> bool:
 
 
 def sides(statement: Statement, box: Box, split: list[Any]) -> tuple[Box, Box]:
-    kind, a, b = split
+    kind, a = split[:2]
+    if kind == "change":
+        return box.split_change(statement, a)
+    b = split[2]
     if kind == "relu":
         return box.split_relu(a, b)
     if kind == "option":
@@ -122,7 +170,7 @@ def sides(statement: Statement, box: Box, split: list[Any]) -> tuple[Box, Box]:
     return box.split_number(statement, a, scaled(float.fromhex(b), statement.grid, "a split"))
 
 
-class _Prover:
+class Prover:
     """Closes in exact arithmetic what floating point leaves open, splitting further where that is needed."""
 
     def __init__(self, statement: Statement, leaves: Leaves, radius: int | None, most: int, effort: Effort) -> None:
@@ -133,6 +181,10 @@ class _Prover:
     @cached_property
     def _walk(self) -> TreeWalk:
         return TreeWalk(self.statement, self.radius)
+
+    @property
+    def in_reach(self) -> list[list[Reach]]:
+        return self._walk.in_reach
 
     @property
     def known(self) -> Bounds | None:
@@ -149,11 +201,11 @@ class _Prover:
             return False
         return True
 
-    def by_hand(self, box: Box, hints: tuple[Row, ...]) -> list[Any]:
+    def by_hand(self, box: Box, hints: tuple[Row, ...], *, fresh: bool = False) -> list[Any]:
         """The tree below one open box, in preorder."""
         if self.known is None:  # nothing is left in the ball
             return [{"rows": []}]
-        waiting = [_Work(box, hints, False)]
+        waiting = [_Work(box, hints, fresh)]
         tree: list[Any] = []
         while waiting:
             one, children = self.settle(waiting.pop())
@@ -171,6 +223,10 @@ class _Prover:
         region = Region(self.statement, work.box, self.radius, self.known)
         if region.empty:
             return {"rows": []}, []
+        if self.statement.forest is not None:
+            if closes(region, self._walk.in_reach):
+                return {"rows": []}, []
+            raise_if_nearer(self.statement, region.extent, self.radius)
         closing = _Closing(region, work.hints)
         rows = closing.close()
         if rows is not None:
@@ -206,6 +262,29 @@ def nearer(statement: Statement, point: tuple[float, ...], radius: int | None) -
     if radius is not None and statement.cost(point) * 2**statement.cost_unit >= radius:
         return False
     return all(value >= 0 for value in statement.conditions(point))
+
+
+def corner_row(statement: Statement, extent: Extent) -> tuple[float, ...]:
+    """The cheapest row of a box: of a number above a threshold, the next float64."""
+    row = []
+    for g, before in enumerate(statement.factual):
+        if statement.is_choice[g]:
+            price = statement.option_costs[g]
+            row.append(float(min(extent.options[g], key=price.__getitem__)))
+            continue
+        change = max(extent.low[g], min(extent.high[g], 0))
+        value = float(Fraction(before) + Fraction(change, 1 << statement.grid))
+        if g in extent.above and value <= extent.above[g]:
+            value = float(np.nextafter(extent.above[g], np.inf))
+        row.append(value)
+    return tuple(row)
+
+
+def raise_if_nearer(statement: Statement, extent: Extent, radius: int | None) -> None:
+    """A favourable row of the box that is nearer than claimed, if its corner is one."""
+    row = corner_row(statement, extent)
+    if nearer(statement, row, radius):
+        raise Nearer(row)
 
 
 class _Closing:
@@ -248,6 +327,9 @@ class _Closing:
             if row[0] == self.last and self._holds([(row, 1.0)]):
                 return [_written(row, 1.0)]
         self.planes = Planes(self.region)
+        if not self.rows:
+            self.y = np.zeros(len(self.region.columns))
+            return None
         for row in self.rows:
             self.planes.add(*self.region.plane(*row))
         for _ in range(ROUNDS):
@@ -282,7 +364,7 @@ class _Closing:
         """Rows of the region that may be favourable: its cheapest corner, and the present solution, rounded."""
         region, statement = self.region, self.region.statement
         corner = [
-            float(c) if isinstance(f, Choice) else float(Fraction(before) + Fraction(c, 2**statement.grid))
+            float(c) if isinstance(f, StatedChoice) else float(Fraction(before) + Fraction(c, 2**statement.grid))
             for f, c, before in zip(statement.schema.features, region.corner, statement.factual, strict=True)
         ]
         found = [tuple(corner)]
@@ -304,6 +386,11 @@ class _Closing:
             elif step := domains[g].step >> self.region.statement.grid:
                 steps = math.ceil(abs(value) / step - 1e-9) if up else round(abs(value) / step)
                 point[g] += math.copysign(steps * step, value)
+            elif (grid := domains[g].steps) is not None:
+                at = self.region.corner[g] + math.floor(value * 2.0**self.region.statement.grid)
+                ends = [end for end in (grid.down(at), grid.up(at)) if end is not None]
+                away = max(ends, key=abs) if up else min(ends, key=lambda end: abs(end - at))
+                point[g] = float(Fraction(grid.before) + Fraction(away, 1 << self.region.statement.grid))
             else:
                 point[g] += value
         return point
@@ -311,33 +398,109 @@ class _Closing:
     def split(self) -> list[Any] | None:
         """How to split a region that could not be closed: at what keeps its bound from being exact."""
         assert self.planes is not None
-        region, statement = self.region, self.region.statement
+        region = self.region
         y = self.y if self.y is not None else np.zeros(len(region.columns))
+        ruled = self._rule_split(y)
+        if ruled is not None:
+            return ruled
         worst = self.planes.worst_relu(y)
         if worst is not None:
             return ["relu", *worst]
-        one = 2.0**statement.grid
         for exact in (True, False):  # what is a fraction in the solution first, then anything
             for item in region.items:
-                value = float(y[item.first])
-                if item.options:
-                    shares = y[item.first : item.first + len(item.options)]
-                    if not exact or bool(((shares > 1e-9) & (shares < 1.0 - 1e-9)).any()):
-                        return ["option", item.feature, region.corner[item.feature]]
-                    continue
-                step = statement.domains[item.feature].step
-                base = region.corner[item.feature]
-                if step:
-                    steps = value * one / step
-                    if not exact or abs(steps - round(steps)) > 1e-9:
-                        at = base + math.floor(steps) * step
-                        at = max(min(at, base + item.up - step), base - item.down)
-                        return ["number", item.feature, on_grid(statement, at / 2**statement.grid)]
-                elif item.jump and exact and base == 0 and abs(value) > 1e-12:
-                    return ["number", item.feature, (0.0).hex()] if item.up and item.down else None
+                found = self._option_split(item, y, exact) if item.options else self._number_split(item, y, exact)
+                if found is not None:
+                    return found
+        undecided = self._any_literal()
+        if undecided is not None:
+            return undecided
         loose = self.planes.any_relu()
         if loose is not None:
             return ["relu", *loose]
+        return None
+
+    def _option_split(self, item: Item, y: NDArray[np.float64], exact: bool) -> list[Any] | None:
+        shares = y[item.first : item.first + len(item.options)]
+        if exact and not bool(((shares > 1e-9) & (shares < 1.0 - 1e-9)).any()):
+            return None
+        return ["option", item.feature, self.region.corner[item.feature]]
+
+    def _number_split(self, item: Item, y: NDArray[np.float64], exact: bool) -> list[Any] | None:
+        region, statement, g = self.region, self.region.statement, item.feature
+        value, base, one = float(y[item.first]), region.corner[g], 2.0**statement.grid
+        step, grid = statement.domains[g].step, statement.domains[g].steps
+        if step:
+            steps = value * one / step
+            if not exact or abs(steps - round(steps)) > 1e-9:
+                at = base + math.floor(steps) * step
+                at = max(min(at, base + item.up - step), base - item.down)
+                return ["number", g, on_grid(statement, at / 2**statement.grid)]
+        elif grid is not None:
+            at = base + math.floor(value * one)
+            down, up = grid.down(at), grid.up(at)
+            near = min((abs(end - at) for end in (down, up) if end is not None), default=0)
+            if not exact or near > 1e-9 * float(grid.step) * one:
+                low, high = base - item.down, base + item.up
+                at = down if down is not None and low <= down < high else low
+                return ["number", g, (at / 2**statement.grid).hex()]
+        elif item.jump and exact and abs(value) > 1e-12:
+            return ["change", g]
+        elif item.rate != item.rate_down and item.up and item.down and (not exact or abs(value) > 1e-12):
+            return ["number", g, (0.0).hex()]  # floating point takes the cheaper direction for both
+        return None
+
+    def _rule_split(self, y: NDArray[np.float64]) -> list[Any] | None:
+        """A split on a rule that the solution breaks: on a literal of a clause, or on whether a feature changes."""
+        region, statement = self.region, self.region.statement
+        rules, first = statement.rules, statement.first_literal
+        if not rules.any or self.planes is None:
+            return None
+        values, sides = self.planes.literals(y), region.extent.sides
+        for clause in rules.clauses:
+            if not any(sides.get((0, first + i)) == ACTIVE or values[i] >= -1e-9 for i in clause):
+                open_ones = [i for i in clause if (0, first + i) not in sides]
+                if open_ones:
+                    return ["relu", 0, first + max(open_ones, key=lambda i: float(values[i]))]
+        moving = self._moving(y)
+        for g, partner in rules.partners:
+            if g in moving and partner not in moving:
+                return ["change", g]
+        for most, counted in rules.limits:
+            free = [g for g in moving if counted[g] and not self._must(g)]
+            if free and sum(counted[g] for g in moving) > most:
+                return ["change", max(free, key=lambda g: moving[g])]
+        return None
+
+    def _must(self, g: int) -> bool:
+        """Must the feature change in this region?"""
+        return g in self.region.extent.changed or self._away(g)
+
+    def _away(self, g: int) -> bool:
+        """Is the cheapest corner a change of the feature?"""
+        statement = self.region.statement
+        return self.region.corner[g] != (int(statement.factual[g]) if statement.is_choice[g] else 0)
+
+    def _moving(self, y: NDArray[np.float64]) -> dict[int, float]:
+        """The features that the solution changes, and by how much of what they can."""
+        region = self.region
+        found = {g: 1.0 for g in range(len(region.corner)) if self._must(g)}
+        for item in region.items:
+            share = y[item.first : item.first + max(len(item.options), 1)]
+            reach = 1.0 if item.options else max(item.up, item.down) / 2.0**region.statement.grid
+            moved = float(np.abs(share).sum()) / reach
+            if moved > 1e-9:
+                found[item.feature] = max(found.get(item.feature, 0.0), moved)
+        return found
+
+    def _any_literal(self) -> list[Any] | None:
+        """A literal that nothing decides, of a clause that is not known to hold."""
+        region, first = self.region, self.region.statement.first_literal
+        for clause in region.statement.rules.clauses:
+            known = [region.extent.sides.get((0, first + i)) for i in clause]
+            if ACTIVE not in known and not any(region.bounds[0][first + i][0] >= 0 for i in clause):
+                for i, side in zip(clause, known, strict=True):
+                    if side is None and region.bounds[0][first + i][1] >= 0:
+                        return ["relu", 0, first + i]
         return None
 
 

@@ -17,23 +17,33 @@ from numpy.typing import NDArray
 from ifonly.certificate.check.statement import MAX_BITS
 from ifonly.certificate.format import Certificate, canonical
 from ifonly.errors import FileError, IfonlyError, UnsupportedQuestion
-from ifonly.model import Network, network_model
+from ifonly.model import Model, Network, network_model
+from ifonly.model.trees import Trees
 from ifonly.problem import (
     Allowed,
     ClassTarget,
     Constraint,
     Distance,
     Fixed,
+    MaxChanges,
+    MaxDelta,
     OnlyDown,
     OnlyUp,
+    OnlyWith,
     ProbabilityTarget,
     Query,
     Question,
     Range,
+    Rule,
     ScoreTarget,
+    Steps,
     Target,
 )
-from ifonly.problem.target import class_index
+from ifonly.problem.rule import RowRule
+from ifonly.problem.rules.meaning import Member
+from ifonly.problem.rules.normal import AtLeast
+from ifonly.problem.target import AheadTarget, class_index
+from ifonly.problem.words import show_name, show_option
 from ifonly.schema import Numeric, Schema
 from ifonly.schema.io import schema_from_json, schema_to_json
 
@@ -51,44 +61,50 @@ def question_data(question: Question) -> dict[str, Any]:
             f"A certificate cannot state that another model decides, such as '{question.others[0].describe()}', yet; "
             f"`explain` answers it."
         )
-    if question.rules:
-        raise UnsupportedQuestion(
-            f"A certificate cannot state rules yet, such as '{question.rules[0].describe()}'; `explain` answers them. "
-            f"The rules of a schema are left out with --without-rules (of a shipped data set: rules=False)."
-        )
-    if schema.grids:
-        name = schema.names[next(iter(schema.grids))]
-        raise UnsupportedQuestion(
-            f"A certificate cannot state the steps of a real number yet, such as those of '{name}'; `explain` answers "
-            f"with them, and an Integer, in whole units of its own, may have them here, too."
-        )
-    if not distance.is_symmetric:
-        raise UnsupportedQuestion("A certificate cannot state costs by direction or transition yet; `explain` can.")
-    function = question.model.function.statement()
+    function = stated_model(question.model)
     if function is None:
         raise UnsupportedQuestion(f"A certificate cannot state {question.model.function.name} yet; `explain` can.")
-    there = [replace(f, missing=False) if isinstance(f, Numeric) else f for f in schema.features]
     return {
-        "schema": schema_to_json(Schema(there, schema.columns)),  # what is there does not become missing
-        **function,
+        "schema": stated_schema(schema),
+        "model": function,
         "distance": {
             "norm": distance.norm if isinstance(distance.norm, str) else "l0+l1",
             "jump": float(distance.jump).hex(),
             "rate": float(distance.rate).hex(),
             "weights": hexes(distance.weight_vector(schema)),
             "scales": hexes(distance.scale_vector(schema)),
+            "up": hexes(distance.direction_vectors(schema)[0]),
+            "down": hexes(distance.direction_vectors(schema)[1]),
+            "transitions": _transitions(schema, distance),
         },
-        "constraints": [_constraint(schema, constraint) for constraint in question.by_feature],
-        "target": _target_data(question),
+        "constraints": [
+            *(_constraint(schema, constraint) for constraint in question.by_feature),
+            *(stated for rule in question.rules for stated in _rule(schema, rule)),
+        ],
+        "target": target_data(question),
     }
+
+
+def stated_model(model: Model) -> dict[str, Any] | None:
+    """The model as a certificate states it; None if it cannot."""
+    trees, network = model.function.as_trees(), model.function.statement()
+    function = {"kind": "network", "layers": network["network"]} if network else None
+    return function if trees is None else _trees_data(trees)
+
+
+def stated_schema(schema: Schema) -> dict[str, Any]:
+    """The schema as a certificate states it: without rules, and what is there does not become missing."""
+    there = [replace(f, missing=False) if isinstance(f, Numeric) else f for f in schema.features]
+    return schema_to_json(Schema(there, schema.columns))
 
 
 def question_of(data: dict[str, Any]) -> tuple[Question, NDArray[np.float64]]:
     """The inverse of `question_data`, for a certificate that was checked; and the person."""
     schema = schema_from_json(data["schema"])
+    _refuse_to_ask(data)
     network = Network.of([
         (np.array([[float.fromhex(v) for v in row] for row in layer["weight"]]), _numbers(layer["bias"]))
-        for layer in data["network"]
+        for layer in data["model"]["layers"]
     ])  # fmt: skip
     distance, target = data["distance"], data["target"]
     norm = distance["norm"]
@@ -98,7 +114,7 @@ def question_of(data: dict[str, Any]) -> tuple[Question, NDArray[np.float64]]:
     margin = float.fromhex(target["margin"])
     stated: Target
     if "class" in target:
-        count = max(len(data["network"][-1]["bias"]), 2)
+        count = max(len(data["model"]["layers"][-1]["bias"]), 2)
         classes = tuple(target["label"] if k == target["class"] else f"class {k}" for k in range(count))
         stated = ClassTarget(target["label"], margin)
     else:
@@ -111,7 +127,9 @@ def question_of(data: dict[str, Any]) -> tuple[Question, NDArray[np.float64]]:
     question = Question(
         model=network_model(network, schema, classes=classes),
         target=stated,
-        distance=Distance(norm, {name: w for name, w in weights.items() if w != 1.0}, scales),
+        distance=Distance(
+            norm, {name: w for name, w in weights.items() if w != 1.0}, scales, **_directions(schema, distance)
+        ),
         constraints=[_constraint_of(schema, constraint) for constraint in data["constraints"]],
     )
     if canonical({**question_data(question), "factual": data["factual"]}) != canonical(data):
@@ -119,6 +137,27 @@ def question_of(data: dict[str, Any]) -> tuple[Question, NDArray[np.float64]]:
             "The question of this certificate cannot be asked again: it is stated in another way."
         )
     return question, _numbers(data["factual"])
+
+
+def _refuse_to_ask(data: dict[str, Any]) -> None:
+    """A sentence about a question that cannot be made of what a certificate states."""
+    if "any" in data["target"] or "ahead" in data["target"]:
+        raise UnsupportedQuestion(
+            "The target of this certificate has alternatives: its question cannot be asked again."
+        )
+    if data["model"]["kind"] != "network":
+        raise UnsupportedQuestion("The model of this certificate is not a network: its question cannot be asked again.")
+
+
+def _directions(schema: Schema, distance: dict[str, Any]) -> dict[str, Any]:
+    """Costs by direction and transition, as a `Distance` has them."""
+    listed = {key: zip(schema.names, _numbers(distance[key]).tolist(), strict=True) for key in ("up", "down")}
+    moves: dict[str, dict[tuple[Any, Any], float]] = {}
+    for g, before, after, change in distance["transitions"]:
+        feature = schema.features[g]
+        pair = (feature.value(float(before)), feature.value(float(after)))
+        moves.setdefault(feature.name, {})[pair] = float.fromhex(change)
+    return {**{key: {name: v for name, v in pairs if v != 1.0} for key, pairs in listed.items()}, "transitions": moves}
 
 
 def certified_query(certificate: Certificate | str | Path) -> tuple[Query, dict[str, Any]]:
@@ -146,14 +185,17 @@ def hexes(values: NDArray[np.float64]) -> list[str]:
     return [(v + 0.0).hex() for v in values.tolist()]  # + 0.0 turns -0.0 into 0.0
 
 
-def _target_data(question: Question) -> dict[str, Any]:
+def target_data(question: Question) -> dict[str, Any]:
     target, model = question.target, question.model
-    if isinstance(target, ProbabilityTarget) and model.network.outputs == 1:
+    if isinstance(target, ProbabilityTarget) and model.function.outputs == 1:
         target = target.as_score(model)
     margin = (target.margin + 0.0).hex()
     if isinstance(target, ClassTarget):
         index = class_index(model, target.label)
         return {"class": index, "label": str(model.classes[index]), "margin": margin}
+    if isinstance(target, AheadTarget) and model.function.outputs > 1:
+        index, others = class_index(model, target.label), [class_index(model, label) for label in target.others]
+        return {"ahead": index, "of": others, "label": str(model.classes[index]), "margin": margin}
     if not isinstance(target, ScoreTarget):
         raise UnsupportedQuestion(f"A certificate cannot state the target '{target.describe()}' yet.")
     ends = {name: getattr(target, name) for name in ("at_least", "at_most")}
@@ -180,12 +222,115 @@ def _constraint(schema: Schema, constraint: Constraint) -> dict[str, Any]:
             feature = schema[constraint.feature]
             options = sorted({int(feature.read(value)) for value in constraint.values})
             return {"kind": "allowed", "feature": constraint.feature, "options": options}
+        case MaxDelta():
+            given = {"by": constraint.by, "share": constraint.share}
+            limits = {name: None if v is None else (float(v) + 0.0).hex() for name, v in given.items()}
+            return {"kind": "max_delta", "feature": constraint.feature, **limits}
+        case Steps():
+            return {"kind": "steps", "feature": constraint.feature, "step": float(constraint.step).hex()}
     raise UnsupportedQuestion(f"A certificate cannot state the constraint '{constraint.describe()}' yet.")
 
 
-def _constraint_of(schema: Schema, data: dict[str, Any]) -> Constraint:
+def _trees_data(trees: Trees) -> dict[str, Any]:
+    """An ensemble as a certificate states it."""
+    ensemble, how = trees.ensemble, trees.ensemble.summation
+    nodes, lists = ensemble.nodes, []
+    for t, root in enumerate(ensemble.roots.tolist()):
+        listed: list[list[Any]] = []
+        waiting: list[tuple[int, int]] = [(root, -1)]
+        while waiting:
+            node, parent = waiting.pop()
+            g, threshold = int(nodes.column[node]), float(nodes.threshold[node])
+            while g >= 0 and nodes.chosen[node] < 0 and math.isinf(threshold):  # every number goes one way
+                node = int(nodes.left[node] if threshold > 0.0 else nodes.right[node])
+                g, threshold = int(nodes.column[node]), float(nodes.threshold[node])
+            if parent >= 0:
+                listed[parent][2] = len(listed)
+            if g < 0:
+                listed.append([float(v).hex() for v in ensemble.values[nodes.leaf[node]].tolist()])
+                continue
+            chosen = int(nodes.chosen[node])
+            count = len(getattr(trees.schema.features[g], "options", ()))
+            goes: Any = threshold.hex() if chosen < 0 else np.flatnonzero(ensemble.sets[chosen][:count]).tolist()
+            listed.append([g, goes, 0])
+            waiting += [(int(nodes.right[node]), len(listed) - 1), (int(nodes.left[node]), -1)]
+        lists.append({"adds_to": int(ensemble.adds_to[t]), "nodes": listed})
+    return {
+        "kind": "trees",
+        "start": hexes(how.start),
+        "shift": hexes(how.shift),
+        "divisor": float(how.divisor).hex(),
+        "scale": float(how.scale).hex(),
+        "trees": lists,
+    }
+
+
+def _transitions(schema: Schema, distance: Distance) -> list[list[Any]]:
+    """[feature, option before, option after, change] of each."""
+    result = []
+    for name, moves in distance.transitions.items():
+        feature = schema[name]
+        result += [[schema.index(name), int(feature.read(a)), int(feature.read(b)), float(v).hex()]
+                   for (a, b), v in moves.items()]  # fmt: skip
+    return sorted(result)
+
+
+def _rule(schema: Schema, rule: RowRule) -> list[dict[str, Any]]:
+    """A rule on the row as a whole: its clauses, or what it says of changes."""
+    match rule:
+        case MaxChanges():
+            most, names = min(rule.most, len(schema)), sorted(rule.uncounted, key=schema.index)
+            return [{"kind": "max_changes", "most": most, "uncounted": names}]
+        case OnlyWith():
+            return [{"kind": "only_with", "feature": rule.feature, "partner": rule.partner}]
+        case Rule():
+            return [{"kind": "clause", "any": [_literal(schema, one) for one in clause]}
+                    for clause in rule.clauses(schema)]  # fmt: skip
+    raise UnsupportedQuestion(f"A certificate cannot state '{rule.describe()}' yet; `explain` answers it.")
+
+
+def _literal(schema: Schema, one: Member | AtLeast) -> dict[str, Any]:
+    if isinstance(one, Member):
+        return {"feature": schema.names[one.feature], "options": sorted(one.options)}
+    return {
+        "numbers": [[schema.names[g], a] for g, a in one.numbers],
+        "options": [[schema.names[g], list(values)] for g, values in one.options],
+        "constant": [one.constant.numerator, one.constant.denominator],
+    }
+
+
+def _rule_of(schema: Schema, clause: dict[str, Any]) -> Rule:
+    """A clause in the words of the rule language."""
+    words = []
+    for one in clause["any"]:
+        if "feature" in one:
+            options = [show_option(schema[one["feature"]].value(float(o))) for o in one["options"]]
+            words.append(f"{show_name(one['feature'])} in ({', '.join(options)})")
+            continue
+        top, bottom = one["constant"]
+        terms = [f"{a * bottom} * {show_name(name)}" for name, a in one["numbers"]]
+        for name, values in one["options"]:
+            terms += [f"{v * bottom} * [{show_name(name)} = {show_option(schema[name].value(float(o)))}]"
+                      for o, v in enumerate(values) if v]  # fmt: skip
+        words.append(f"{' + '.join(terms)} >= {-top}")
+    return Rule(" or ".join(words))
+
+
+def _constraint_of(schema: Schema, data: dict[str, Any]) -> Any:
+    if data["kind"] == "clause":
+        return _rule_of(schema, data)
+    if data["kind"] == "max_changes":
+        return MaxChanges(data["most"], frozenset(data["uncounted"]))
     feature = data["feature"]
     match data["kind"]:
+        case "only_with":
+            return OnlyWith(feature, data["partner"])
+        case "max_delta":
+            return MaxDelta(
+                feature, **{key: None if data[key] is None else float.fromhex(data[key]) for key in ("by", "share")}
+            )
+        case "steps":
+            return Steps(feature, float.fromhex(data["step"]))
         case "fixed":
             return Fixed(feature)
         case "only_up":
@@ -205,9 +350,37 @@ def grids(question: Question, point: NDArray[np.float64]) -> tuple[int, int]:
     ends = [v for f in schema.features if isinstance(f, Numeric) for v in (f.lower, f.upper)]
     ends += [v for c in question.constraints if isinstance(c, Range) for v in (c.lower, c.upper) if math.isfinite(v)]
     finest = max(Fraction(v).denominator.bit_length() - 1 for v in [*ends, *point.tolist(), 1.0])
-    rate = distance.weight_vector(schema) / distance.scale_vector(schema) * max(distance.rate, 2.0**-20)
+    finest = max([finest, *(_fineness(schema, c, float(point[schema.index(c.feature)])) for c in question.by_feature),
+                  _cut_fineness(question),
+                  *(_grid_fineness(grid.value(1) - grid.value(0)) for grid in schema.grids.values())])  # fmt: skip
+    least_factor = np.minimum(*distance.direction_vectors(schema))
+    rate = distance.weight_vector(schema) / distance.scale_vector(schema) * max(distance.rate, 2.0**-20) * least_factor
     least = float(np.log2(rate.min() / len(schema))) * (2.0 if distance.name == "l2" else 1.0)
     cost = max(COST_BITS, RELATIVE_BITS + math.ceil(-least))
     if max(finest, cost) > MAX_BITS:
         raise UnsupportedQuestion("The numbers of this question are too small or too far apart for a certificate.")
     return max(GRID_BITS, finest), cost
+
+
+def _fineness(schema: Schema, constraint: Constraint, before: float) -> int:
+    """Bits behind the point of the numbers that a constraint leads to."""
+    if isinstance(constraint, Steps):
+        return _grid_fineness(constraint.step)
+    if not isinstance(constraint, MaxDelta):
+        return 0
+    ends = constraint._ends(schema[constraint.feature], before)
+    return max((Fraction(v).denominator.bit_length() - 1 for v in ends if math.isfinite(v)), default=0)
+
+
+def _cut_fineness(question: Question) -> int:
+    """Bits behind the point of the thresholds of trees, as far as that is worth counting."""
+    trees = question.model.function.as_trees()
+    if trees is None:
+        return 0
+    fine = (Fraction(t).denominator.bit_length() - 1 for cuts in trees.cuts for t in cuts.tolist())
+    return max((bits for bits in fine if bits <= 200), default=0)
+
+
+def _grid_fineness(step: float) -> int:
+    """No value on a grid of this step is nearer to 0 than a thousandth of it, unless it is 0 or rounding says so."""
+    return 64 - math.frexp(step)[1]

@@ -22,7 +22,7 @@ EXTRAS = {
     "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "keras": ("keras",),
     "gurobi": ("gurobipy", "scipy"), "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",),
     "interpret": ("interpret-core",), "optbinning": ("optbinning",), "scip": ("pyscipopt",), "smt": ("z3-solver",),
-    "notice": ("Jinja2",), "ray": ("ray",), "dask": ("distributed",),
+    "notice": ("Jinja2",), "docx": ("Jinja2", "python-docx"), "ray": ("ray",), "dask": ("distributed",),
 }  # fmt: skip
 
 BACKENDS = {

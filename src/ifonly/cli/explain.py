@@ -66,13 +66,15 @@ def explain(as_json: bool, **options: Any) -> int:
     path = None if output is None else answers_place(output, force=options["force"])
     source = read_source(options)
     explainer, query = explainer_and_query(source, options)
+    kept = _kept_columns(source, options)
     results = _run_methods(source, methods, explainer, query)
     if path is not None:
         answers = [answer for one in results.values() for answer in one.answers]
-        escape = options["escape_formulas"]
-        write_answers(path, answers, source.model.outputs, overwrite=options["force"], escape_formulas=escape)
+        beside = {name: [source.rows[answer.row].get(name) for answer in answers] for name in kept}
+        escape, force = options["escape_formulas"], options["force"]
+        write_answers(path, answers, source.model.outputs, beside=beside, overwrite=force, escape_formulas=escape)
     if page is not None:
-        _write_page(page, results, options)
+        _write_page(page, results, options, _labels(source, results, kept))
     if as_json:
         show_json(_document(results))
     else:
@@ -85,13 +87,13 @@ def _show_usualness(results: dict[str, BatchResult], source: Source, options: di
     """How usual the answers are among real rows: of one row in words, of several how many are impossible."""
     if options["observed"] is None:
         return
-    from ifonly.cli.given_rows import read_separator, table_files
+    from ifonly.cli.given_rows import read_format, table_files
     from ifonly.cli.source import check_columns
     from ifonly.cli.tables import read_table
     from ifonly.mining import ObservedRows
 
     file = options["observed"]
-    table = read_table(table_files(file, read_separator(options) if file.endswith(".csv") else None))
+    table = read_table(table_files(file, read_format(options) if file.endswith(".csv") else None))
     check_columns(source.model.schema, table)
     rows = ObservedRows({name: table.column(name) for name in source.model.schema.names}, source.model.schema)
     for one in results.values():
@@ -102,8 +104,33 @@ def _show_usualness(results: dict[str, BatchResult], source: Source, options: di
         note(str(told) if told is not None else count)
 
 
-def _write_page(path: Path, results: dict[str, BatchResult], options: dict[str, Any]) -> None:
+def _kept_columns(source: Source, options: dict[str, Any]) -> list[str]:
+    """The columns of --keep and --keep-all."""
+    from ifonly.errors import FileError
+    from ifonly.printing import some_of
+
+    there = list(dict.fromkeys(name for row in source.rows.values() for name in row))
+    for name in options["keep"]:
+        if name not in there:
+            raise FileError(f"The rows have no column '{name}' to keep; they have {some_of(there)}.")
+    rest = [name for name in there if name not in source.model.schema.names] if options["keep_all"] else []
+    return list(dict.fromkeys((*options["keep"], *rest)))
+
+
+def _labels(source: Source, results: dict[str, BatchResult], kept: list[str]) -> list[str] | None:
+    """What each person is called on a page, by the columns that are kept."""
     (one,) = results.values()
+    values = ([source.rows[answer.row].get(name) for name in kept] for answer in one.answers)
+    return [", ".join(str(value) for value in some if value is not None) for some in values] if kept else None
+
+
+def _write_page(path: Path, results: dict[str, BatchResult], options: dict[str, Any], labels: list[str] | None) -> None:
+    from ifonly.results import Answers
+
+    (one,) = results.values()
+    if labels is not None:
+        write_page(path, Answers(list(one.answers), ids=labels), options)
+        return
     write_page(path, one.answers[0] if len(one.answers) == 1 else one.answers, options)
 
 

@@ -1,4 +1,4 @@
-"""The files of `--rows`, with the separator of `--sep`; `-` is the standard input.
+"""The files of `--rows`, with the format of `--sep`, `--encoding` and `--decimal`; `-` is the standard input.
 
 The standard input is copied into a temporary file, because a run reads its rows more than once.
 """
@@ -13,7 +13,9 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
+from ifonly.cli.console import note
 from ifonly.errors import FileError, QuestionError
+from ifonly.population.csv_format import CsvFormat
 from ifonly.population.sources import TableFiles, files_of
 
 STANDARD = "-"
@@ -22,30 +24,34 @@ SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 def take_rows(options: MutableMapping[str, Any]) -> None:
     """Open what `--rows` names: from here on `options["rows"]` are table files, or None."""
-    rows, separator = options["rows_file"], read_separator(options)
-    if rows is None and separator is not None:
+    rows, given = options["rows_file"], read_format(options)
+    if rows is None and given != CsvFormat():
         raise QuestionError(
-            "--sep says how rows are separated: say which with --rows FILE, or --rows - for those that come in."
+            "--sep, --encoding and --decimal say how rows are written: say which with --rows FILE, or --rows - for "
+            "those that come in."
         )
-    options["rows"] = None if rows is None else table_files(rows, separator)
+    options["rows"] = None if rows is None else table_files(rows, given)
 
 
-def read_separator(options: Mapping[str, Any]) -> str | None:
-    """The character that `--sep` names, if it is given."""
-    given = options["sep"]
-    if given is None:
-        return None
-    separator = SEPARATORS.get(given, given)
-    if len(separator) != 1 or separator in '"\n\r':
-        raise QuestionError(f"--sep is one character, such as ';' or tab; got '{given}'.")
-    return str(separator)
+def read_format(options: Mapping[str, Any]) -> CsvFormat:
+    """What `--sep`, `--encoding` and `--decimal` say of a csv file."""
+    separator, decimal = options.get("sep"), options.get("decimal")
+    if separator is not None:
+        separator = SEPARATORS.get(separator, separator)
+        if len(separator) != 1 or separator in '"\n\r':
+            raise QuestionError(f"--sep is one character, such as ';' or tab; got '{options['sep']}'.")
+    return CsvFormat(separator=separator, encoding=options.get("encoding"), decimal=decimal)
 
 
-def table_files(name: str, separator: str | None = None) -> TableFiles:
-    """The files of a name; `-` is the standard input."""
-    if name != STANDARD:
-        return files_of(name, separator)
-    return files_of(_standard_input(), separator or ",", description="'-' (standard input)")
+def table_files(name: str, given: CsvFormat | None = None) -> TableFiles:
+    """The files of a name; `-` is the standard input. What was detected about their format is said."""
+    if name == STANDARD:
+        files = files_of(_standard_input(), given, description="'-' (standard input)")
+    else:
+        files = files_of(name, given)
+    if files.remark:
+        note(files.remark)
+    return files
 
 
 def _standard_input() -> Path:

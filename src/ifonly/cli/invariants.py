@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli.console import json_option, note, show, show_json
+from ifonly.cli.options import CSV, with_options
 from ifonly.cli.outputs import check_place, force_option
 from ifonly.cli.schemas import _columns, _json_path, schema
 
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 @click.option("--drop", multiple=True, metavar="C", help="Leave out column C (a label, an identifier).")
 @click.option("--derive", is_flag=True, help="Write features that another one decides as derived features.")
 @click.option("--strike", multiple=True, type=int, metavar="N", help="Do not write rule number N.")
-@click.option("--sep", metavar="C", help="What separates the cells of a csv file: ; or tab (default: a comma).")
+@with_options(CSV)
 @click.option("--output", metavar="FILE", help="Write the schema with these rules there (.json, .yaml).")
 @force_option
 @json_option
 def invariants(file: str, drop: tuple[str, ...], strike: tuple[int, ...], as_json: bool, **given: Any) -> int:
     """Propose rules that every row of TABLE obeys, so that no answer is a row that cannot exist."""
-    from ifonly.cli.given_rows import read_separator, table_files
+    from ifonly.cli.given_rows import read_format, table_files
     from ifonly.cli.tables import read_table
     from ifonly.mining import derivations, follows_from
     from ifonly.mining import invariants as mine
@@ -41,7 +42,7 @@ def invariants(file: str, drop: tuple[str, ...], strike: tuple[int, ...], as_jso
     output, force = given["output"], given["force"]
     if output is not None:
         check_place(_json_path(output), force=force)
-    columns = _columns(read_table(table_files(file, read_separator(given))), drop, ())
+    columns = _columns(read_table(table_files(file, read_format(given))), drop, ())
     known = load_schema(given["schema_file"]) if given["schema_file"] else infer(columns)[0]
     with _progress() as listen:
         found = mine(columns, known, share=given["share"], listen=listen)

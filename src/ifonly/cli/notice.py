@@ -49,7 +49,8 @@ LETTER = (
 MANY = (
     click.option("--output", metavar="FILE.jsonl", help="Of many people: write one record with an annex per row."),
     click.option("--keep", multiple=True, metavar="COLUMN",
-                 help="With --output: keep this column; one that is called as a field fills it in."),
+                 help="Keep this column, such as the customer's number, on every page and record; one that is called "
+                 "as a field fills it in."),
     click.option("--resume", is_flag=True, help="With --output: go on with a run that ended early."),
     click.option("--processes", type=WholeNumber(min=1), metavar="N",
                  help="With --output: processes of this machine (default: one per core, one for few rows)."),
@@ -62,6 +63,7 @@ MANY = (
 @click.command(epilog=EPILOG)
 @with_options(SOURCE, QUESTION, EFFORT[:3], LETTER)
 @click.option("--html", metavar="FILE", help="Write the page, to print and hand over.")
+@click.option("--docx", metavar="FILE", help="Write the same as a Word document.")
 @click.option("--annex", metavar="FILE", help="Write the annex: every statement with its proof (JSON).")
 @click.option("--certificate", metavar="FILE", help="A certificate of the first way (see: ifonly certify).")
 @click.option("--example", is_flag=True, help="Print the shipped template of the form, to start your own from.")
@@ -85,7 +87,7 @@ def check_many(options: dict[str, Any]) -> None:
     """Options of many people need --output."""
     from ifonly.errors import QuestionError
 
-    given = [name for name in ("keep", "resume", "processes", "pages", "printout", "mail_merge") if options[name]]
+    given = [name for name in ("resume", "processes", "pages", "printout", "mail_merge") if options[name]]
     if given:
         what = given[0].replace("_", "-")
         raise QuestionError(f"--{what} is about notices of many people: say where they go with --output FILE.jsonl.")
@@ -95,7 +97,7 @@ def check_one(options: dict[str, Any]) -> None:
     """Options of one person exclude --output."""
     from ifonly.errors import QuestionError
 
-    for name in ("html", "annex", "certificate", "chosen"):
+    for name in ("html", "docx", "annex", "certificate", "chosen"):
         if options[name]:
             what = {"chosen": "row"}.get(name, name)
             raise QuestionError(f"--{what} is about one person; leave out --output, or --{what}.")
@@ -183,25 +185,32 @@ def _one(options: dict[str, Any], as_json: bool) -> int:
     from ifonly.errors import QuestionError
     from ifonly.notices import notice as make
     from ifonly.notices.pages import NoticePages
+    from ifonly.notices.word_document import word_document
     from ifonly.schema import write_whole
 
     letter, reason_codes, page = read_letter(options), read_codes(options), page_path(options)
-    annex = None
-    if options["annex"] is not None:
-        annex = check_place(options["annex"], force=options["force"], kinds=(".json",), what="An annex")
-    if page is not None:
+    annex, word = (
+        None if options[name] is None else check_place(options[name], force=options["force"], kinds=(end,), what=what)
+        for name, end, what in (("annex", ".json", "An annex"), ("docx", ".docx", "A Word document"))
+    )
+    if page is not None or word is not None:
         NoticePages.of(letter)  # checked before the work, not after it
+    if word is not None:
+        word_document("", "")
     source = read_source(options)
     if len(source.rows) != 1:
         raise QuestionError(f"A notice is about one person; choose one of the {len(source.rows):,} with --row I.")
     (row,) = source.rows.values()
     explainer, query = read_question(source.model, source.data, options)
+    letter = _with_kept(letter, row, options["keep"])
     told = make(explainer, row, letter, codes=reason_codes, query=query, ways=options["ways"])
     if options["certificate"] is not None:
         told = told.with_certificate(options["certificate"])
-    for path, text in ((page, told.to_html), (annex, told.to_json)):
+    for path, make_file in ((page, told.to_html), (word, told.to_docx), (annex, told.to_json)):
         if path is not None:
-            write_whole(path, text().encode("utf-8"), overwrite=options["force"])
+            made = make_file()
+            content = made if isinstance(made, bytes) else made.encode("utf-8")
+            write_whole(path, content, overwrite=options["force"])
             note(f"Written to {path}.")
     if as_json:
         show_json(told.annex())
@@ -209,6 +218,20 @@ def _one(options: dict[str, Any], as_json: bool) -> int:
         show(notice_page(told))
     note_unfilled(letter)
     return codes.PROVEN if told.proven else codes.LIMIT
+
+
+def _with_kept(letter: Letter, row: dict[str, Any], keep: Sequence[str]) -> Letter:
+    """The letter with the columns of the table that are kept, such as the customer's number."""
+    from dataclasses import replace
+
+    from ifonly.errors import QuestionError
+    from ifonly.notices.letter import kept_fields
+    from ifonly.printing import some_of
+
+    missing = next((name for name in keep if name not in row), None)
+    if missing is not None:
+        raise QuestionError(f"The row has no column '{missing}' to keep; it has {some_of(list(row))}.")
+    return replace(letter, fields={**letter.fields, **kept_fields(row, keep)})
 
 
 def read_question(model: Any, data: Any, options: dict[str, Any]) -> tuple[Explainer, Query]:

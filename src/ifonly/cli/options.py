@@ -17,12 +17,18 @@ MODEL_FILES = (
     "CatBoost (.cbm, .json), and with --unsafe-pickle .pkl, .pickle, .joblib, .pt, .pth."
 )
 
+CSV = (
+    click.option("--sep", metavar="C", help="What separates the cells of a csv file: ; or tab (default: detected)."),
+    click.option("--encoding", metavar="NAME", help="Of a csv file, such as cp1252 (default: detected)."),
+    click.option("--decimal", type=click.Choice([".", ","]), help="The decimal mark of csv (default: detected)."),
+)
+
 SOURCE = (
     click.option("--model", "model_file", metavar="FILE", help=MODEL_FILES),
     click.option("--schema", "schema_file", metavar="FILE", help="What a row is (see: ifonly schema infer)."),
     click.option("--rows", "rows_file", metavar="FILE",
-                 help="The people to explain: .csv, .jsonl or .parquet; - for csv that comes in."),
-    click.option("--sep", metavar="C", help="What separates the cells of the rows: ; or tab (default: a comma)."),
+                 help="The people to explain: .csv, .jsonl, .parquet or .xlsx; - for csv that comes in."),
+    *CSV,
     click.option("--dataset", metavar="NAME", help="Take what is not given from a shipped data set (its test rows)."),
     click.option("--without-rules", is_flag=True, help="Leave out the rules of the schema (or the data set)."),
     click.option("--first", type=WholeNumber(min=1), metavar="N", help="Only the first N rows."),
@@ -56,7 +62,7 @@ ALSO = (
 
 QUESTION = (
     click.option("--query", "query_file", metavar="FILE",
-                 help="The question as JSON (see docs/query.md); other options add to it."),
+                 help="The question as JSON (written by Query.to_json); other options add to it."),
     *TARGET,
     click.option("--distance", metavar="D", help="l0, l1 (the default), l2, linf, or a mixture such as 0.2*l0+0.8*l1."),
     click.option("--scale", type=click.Choice(["range", "mad", "std", "iqr"]),

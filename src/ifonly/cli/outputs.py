@@ -27,10 +27,16 @@ def page_path(options: Mapping[str, Any]) -> Path | None:
 
 
 def write_page(path: Path, answers: Any, options: Mapping[str, Any]) -> None:
+    """A page about one answer or several; of one with a label (`ids`), with all about that person."""
     from ifonly.cli.console import note
+    from ifonly.results.html import answer_document
     from ifonly.schema import write_whole
 
-    page = answers.to_html(language=options["language"], subject=options["subject"])
+    language, subject = options["language"], options["subject"]
+    if getattr(answers, "ids", None) is not None and len(answers) == 1:
+        page = answer_document(answers[0], language, subject, who=answers.ids[0])
+    else:
+        page = answers.to_html(language=language, subject=subject)
     write_whole(path, page.encode("utf-8"), overwrite=options["force"])
     note(f"Written to {path}.")
 

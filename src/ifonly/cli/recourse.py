@@ -32,7 +32,7 @@ Examples:
 @click.command(epilog=EPILOG)
 @with_options(SOURCE, QUESTION, EFFORT[:3], PAGE)
 @click.option("--causes", "causes_file", required=True, metavar="FILE",
-              help="The equations of the features that follow others (docs/causes.md).")  # fmt: skip
+              help="The equations of the features that follow others (written by CausalModel.save).")  # fmt: skip
 @click.option("--holding", type=NUMBER, metavar="FEE",
               help="What acting against the causes of a feature costs, beside its change.")  # fmt: skip
 @json_option

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli.console import json_option, note, show, show_json
+from ifonly.cli.options import CSV, with_options
 from ifonly.cli.outputs import check_place, force_option
 
 if TYPE_CHECKING:
@@ -28,14 +29,14 @@ def schema(ctx: click.Context) -> None:
 @click.argument("file", metavar="TABLE")
 @click.option("--drop", multiple=True, metavar="C", help="Leave out column C (a label, an identifier).")
 @click.option("--step", "steps", multiple=True, metavar="C=S", help="Column C moves in steps of S (0.01, 500, 1/12).")
-@click.option("--sep", metavar="C", help="What separates the cells of a csv file: ; or tab (default: a comma).")
+@with_options(CSV)
 @click.option("--rules", is_flag=True, help="Also take the rules and derived features that hold in every row.")
 @click.option("--output", metavar="FILE", help="Write the schema there (.json, .yaml).")
 @force_option
 @json_option
-def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], sep: str | None, as_json: bool, **out: Any) -> int:
-    """Propose a schema for TABLE (.csv, .jsonl, .parquet), and say what was guessed."""
-    from ifonly.cli.given_rows import read_separator, table_files
+def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], as_json: bool, **out: Any) -> int:
+    """Propose a schema for TABLE (.csv, .jsonl, .parquet, .xlsx), and say what was guessed."""
+    from ifonly.cli.given_rows import read_format, table_files
     from ifonly.cli.tables import read_table
     from ifonly.report import Paragraph, TextTable
     from ifonly.schema import infer as propose
@@ -45,7 +46,7 @@ def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], sep: str | N
     output, force = out["output"], out["force"]
     if output is not None:
         check_place(_json_path(output), force=force)
-    table = read_table(table_files(file, read_separator({"sep": sep})))
+    table = read_table(table_files(file, read_format(out)))
     columns = _columns(table, drop, steps)
     proposed, guesses = propose(columns)
     proposed = _with_steps(proposed, steps)

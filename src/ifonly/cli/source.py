@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ifonly.cli.given_rows import read_separator, table_files, take_rows
+from ifonly.cli.given_rows import read_format, table_files, take_rows
 from ifonly.cli.query_arguments import listed
 from ifonly.cli.tables import Table, read_table
 from ifonly.errors import FileError, ModelError, QuestionError, RowError
@@ -47,7 +47,23 @@ def _check_given(options: dict[str, Any]) -> None:
 def read_model(options: dict[str, Any]) -> Model:
     """The model of a query whose rows are read as a stream."""
     _check_given(options)
+    return read_stated_model(options)
+
+
+def read_stated_model(options: dict[str, Any]) -> Model:
+    """The model of the options, without its rows."""
     return _with_log_odds(_model(options), options)
+
+
+def read_one_row(options: dict[str, Any], schema: Schema) -> tuple[int, dict[str, Any]]:
+    """The one row of the options, and its number."""
+    take_rows(options)
+    table = read_table(rows_source({**options, "first": None}))
+    check_columns(schema, table)
+    rows = _chosen(table, options)
+    if len(rows) != 1:
+        raise QuestionError(f"A certificate is about one row; choose one of the {len(rows):,} with --row I.")
+    return next(iter(rows.items()))
 
 
 def rows_source(options: Mapping[str, Any]) -> RowSource:
@@ -134,8 +150,8 @@ def _data(options: Mapping[str, Any]) -> Table | None:
             raise QuestionError(
                 "--data is what --scale is computed from: add --scale mad, std or iqr, or leave it out."
             )
-        separator = read_separator(options) if options["data_file"].endswith(".csv") else None
-        return read_table(table_files(options["data_file"], separator))
+        given = read_format(options) if options["data_file"].endswith(".csv") else None
+        return read_table(table_files(options["data_file"], given))
     if options["dataset"] is None or options["scale"] in (None, "range"):
         return None
     from ifonly import datasets

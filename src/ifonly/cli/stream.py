@@ -25,8 +25,8 @@ STREAM = (
     click.option("--output", metavar="PATH", help="Write one record per row: a file (.csv, .jsonl, .parquet), or a "
                  "folder of parts (answers.parquet/)."),
     click.option("--keep", "keep", multiple=True, metavar="COLUMN",
-                 help="With --output: keep this column in the records; may be repeated."),
-    click.option("--keep-all", is_flag=True, help="With --output: keep all columns that are no features."),
+                 help="With --output or --html: keep this column, such as the customer's number; may be repeated."),
+    click.option("--keep-all", is_flag=True, help="The same of all columns that are no features."),
     escape_option,
     click.option("--resume", is_flag=True, help="With --output: go on with a run that ended early."),
     click.option("--processes", type=WholeNumber(min=1), metavar="N",
@@ -44,8 +44,10 @@ def check_options(options: Mapping[str, Any], *, several: bool, sheet: bool) -> 
     given = [name for name in ("keep", "keep_all", "resume", "processes", "address") if options[name]]
     given += ["engine"] if options["engine"] != "local" else []
     what = f"--{given[0].replace('_', '-')}" if given else ""
-    if given and options["output"] is None:
+    if given and options["output"] is None and (options["html"] is None or "keep" not in what):
         raise QuestionError(f"{what} is about answers that are written: say where with --output PATH.")
+    given = [name for name in given if not name.startswith("keep") or several or not (options["html"] or sheet)]
+    what = f"--{given[0].replace('_', '-')}" if given else ""
     others = {"several methods": several, "--row": options["chosen"], "--html": options["html"], "an Excel file": sheet}
     if given and any(others.values()):
         why = next(name for name, there in others.items() if there)

@@ -90,18 +90,21 @@ def write_answers(
     answers: Sequence[Answer],
     outputs: int,
     *,
-    beside: Mapping[str, Sequence[int]] | None = None,
+    beside: Mapping[str, Sequence[Any]] | None = None,
     overwrite: bool,
     escape_formulas: bool = False,
 ) -> None:
-    """Answers of a model with so many scores as a table, with columns of numbers beside them."""
+    """Answers of a model with so many scores as a table, with other columns beside them."""
     more = beside or {}
     if is_sheet(path):
         with replacing(path, overwrite=overwrite) as temporary:
-            write_sheet(temporary, {**frame_columns_of(answers, "all"), **more})
+            write_sheet(temporary, {**more, **frame_columns_of(answers, "all")})
         return
     rows = [record(answer) | {name: many[i] for name, many in more.items()} for i, answer in enumerate(answers)]
-    kinds: dict[str, Kind] = {**record_kinds(outputs), **dict.fromkeys(more, "integer")}
+    whole = {name: all(type(value) is int for value in many) for name, many in more.items()}
+    kinds: dict[str, Kind] = {
+        **record_kinds(outputs), **{name: "integer" if whole[name] else "text" for name in more}
+    }  # fmt: skip
     write_records(path, rows, kinds, overwrite=overwrite, escape_formulas=escape_formulas)
 
 

@@ -1,6 +1,6 @@
 """HTML rendering: escaped text, tables, documents, small charts as inline SVG; no script, nothing loaded"""
 
-from ifonly.html.charts import arrow, curve
-from ifonly.html.fragments import document, facts, table, words
+from .charts import arrow, curve
+from .fragments import document, facts, table, words
 
 __all__ = ["arrow", "curve", "document", "facts", "table", "words"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ifonly.html.fragments import words
+from .fragments import words
 
 WIDTH, HEIGHT = 160, 22
 PAD = 9

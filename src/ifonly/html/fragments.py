@@ -12,7 +12,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-from ifonly.printing import printable
+from ..printing import printable
 
 MOST = 2000
 """Characters of one text."""

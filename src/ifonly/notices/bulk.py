@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError, QuestionError, RowError
-from ifonly.notices.letter import FIELDS, Letter
+from ifonly.notices.letter import Letter, kept_fields
 from ifonly.notices.one_notice import FORMAT, VERSION, NoticeRequest, annex_text, checked_letter
 from ifonly.notices.pages import MOST_PEOPLE, NoticePages
 from ifonly.notices.principal import MOST
@@ -41,10 +41,10 @@ MOST_LINE = 2**24
 
 @dataclass(frozen=True, slots=True)
 class NoticeRecords:
-    """The task of a worker: rows to records, each with the annex of its notice. `filled`: columns that fill fields."""
+    """The task of a worker: rows to records, each with the annex of its notice. `kept`: columns that travel along."""
 
     request: NoticeRequest
-    filled: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     def __call__(self, table: Any, first: int) -> Records:
         schema, errors = self.request.explainer.schema, list[RowError | None]()
@@ -70,8 +70,8 @@ class NoticeRecords:
         return told.ways[0], json_text(told.annex())
 
     def _fields(self, table: Any, i: int) -> dict[str, str]:
-        values = {name: table[name][i] if hasattr(table, "keys") else table[i].get(name) for name in self.filled}
-        return {name: str(value) for name, value in values.items() if value is not None and str(value)}
+        values = {name: table[name][i] if hasattr(table, "keys") else table[i].get(name) for name in self.kept}
+        return kept_fields(values, self.kept)
 
 
 def notices_to(
@@ -86,8 +86,9 @@ def notices_to(
     """Write the notices of a table of any size to a .jsonl file, one record per row, as `explainer.explain_to` does.
 
     `keep` names columns that travel along; those that are called as a field of the letter ("applicant", "date") fill
-    it in. The query needs a target: the favourable decision; rows that have it get no notice. `write_pages`,
-    `write_printout` and `write_mail_merge` make pages and a csv from the file.
+    it in, and the others, such as the customer's number, stand on the page as its reference. The
+    query needs a target: the favourable decision; rows that have it get no notice. `write_pages`, `write_printout` and
+    `write_mail_merge` make pages and a csv from the file.
     """
     if not isinstance(request, NoticeRequest):
         raise QuestionError(f"Say what the notices are as NoticeRequest(explainer=...); got {shown(request)}.")
@@ -115,7 +116,7 @@ def _plan(path: str | Path, table: Any, request: NoticeRequest, keep: Any) -> Pl
     return Plan(
         source=source_of(table),
         path=path,
-        answer=NoticeRecords(silent, tuple(name for name in kept if name in FIELDS)),
+        answer=NoticeRecords(silent, tuple(kept)),
         features=explainer.schema.names,
         record={**record_kinds(explainer.model.outputs), "annex": "nested"},
         about={**identity, "query": {"asked": identity["query"], "notice": own}},

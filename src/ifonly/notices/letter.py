@@ -11,7 +11,7 @@ made up.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -40,6 +40,7 @@ FIELDS = {
     "creditor": FormField("name and address of the creditor", "Name und Anschrift des Kreditgebers"),
     "applicant": FormField("name and address of the applicant", "Name und Anschrift der antragstellenden Person"),
     "date": FormField("date", "Datum"),
+    "reference": FormField("reference, such as the customer's number", "Zeichen, etwa die Kundennummer"),
     "account": FormField(
         "description of the account, transaction or credit that was asked for",
         "Beschreibung des Kontos, Geschäfts oder beantragten Kredits",
@@ -126,6 +127,8 @@ class Letter:
     subject: str = ""
 
     def __post_init__(self) -> None:
+        if isinstance(self.form, str):
+            object.__setattr__(self, "form", self.form.lower())
         if not isinstance(self.form, str) or self.form not in FORMS:
             raise QuestionError(f"The forms of a notice are {', '.join(get_args(NoticeForm))}; got {shown(self.form)}.")
         language_of(self.language)
@@ -165,6 +168,16 @@ class Letter:
 def field_words(name: str, language: str) -> str:
     """What a field asks for; one that no form has is called by its name."""
     return str(getattr(FIELDS[name], language)) if name in FIELDS else name
+
+
+def kept_fields(row: Mapping[str, Any], kept: Sequence[str]) -> dict[str, str]:
+    """The fields that kept columns of a table fill in: those that are called as one; the others are `reference`."""
+    values = {name: str(row[name]) for name in kept if row.get(name) is not None and str(row[name])}
+    fields = {name: value for name, value in values.items() if name in FIELDS}
+    others = [f"{name}: {value}" for name, value in values.items() if name not in FIELDS]
+    if others and "reference" not in fields:
+        fields["reference"] = "\n".join(others)[:MOST_VALUE]
+    return fields
 
 
 def checked_fields(given: Any) -> dict[str, str]:

@@ -29,6 +29,7 @@ from ifonly.problem.query import Query, query_of
 from ifonly.results import Answer
 from ifonly.results.answer import kept_text
 from ifonly.results.plain_language import amount
+from ifonly.schema import write_whole
 from ifonly.schema.io import schema_fingerprint
 from ifonly.schema.values import plain
 
@@ -103,6 +104,15 @@ class Notice:
         from ifonly.notices.pages import NoticePages
 
         return kept_text(NoticePages.of(self.letter).page(self.annex()), path)
+
+    def to_docx(self, path: str | Path | None = None) -> bytes:
+        """The same as a Word document; written to `path` if one is given. Needs the extra `docx`."""
+        from ifonly.notices.pages import NoticePages
+
+        content = NoticePages.of(self.letter).word(self.annex())
+        if path is not None:
+            write_whole(path, content)
+        return content
 
     def with_certificate(self, certificate: Certificate | str | Path) -> Notice:
         """The notice, with the fingerprint of a certificate of its first way, which is checked: it must be about this

@@ -4,6 +4,7 @@ A template is the content of the page, without <html> and <head>; it is text wit
 
     {{ title }}  {{ decision }}  {{ reasons }}  {{ ways }}  {{ decides }}  {{ proven }}  {{ data }}  {{ fingerprints }}
     {{ field("creditor") }}      what was filled in, or a mark that it is to be
+    {{ reference }}              kept columns, such as the customer's number; nothing where there are none
     {{ notice.reasons }} ...     the annex itself, for a layout of one's own
 
 A template runs in a sandbox (`sandbox`); the page that it becomes has no script and loads nothing.
@@ -23,7 +24,9 @@ from ifonly.notices.letter import MOST_VALUE, Letter, field_words
 from ifonly.notices.one_notice import annex_fingerprint, unnamed_reason
 from ifonly.notices.phrases import NoticePhrases, notice_phrases
 from ifonly.notices.sandbox import MOST_PAGE, compiled_template
+from ifonly.notices.word_document import word_document
 from ifonly.printing import lines, shown
+from ifonly.results.rule_language import rules_in
 
 MOST_PEOPLE = 5000
 """On one page for printing."""
@@ -49,6 +52,10 @@ class NoticePages:
     def page(self, annex: Mapping[str, Any]) -> str:
         """The page of one person."""
         return self.printout([annex])
+
+    def word(self, annex: Mapping[str, Any]) -> bytes:
+        """The same content as a Word document."""
+        return word_document(self.title, self.body(annex))
 
     def printout(self, annexes: Sequence[Mapping[str, Any]]) -> str:
         """One page of several people, each on sheets of their own."""
@@ -112,7 +119,8 @@ def _blocks(annex: Mapping[str, Any]) -> dict[str, Any]:
     language = annex["language"]
     say, told = notice_phrases(language), {one["mark"]: one for one in annex["statements"]}
     ways = [one for mark, one in told.items() if mark.startswith("W")]
-    kept = paragraph(say.kept.format("; ".join(annex["keeps"])), "soft") if annex["keeps"] else ""
+    keeps = rules_in(language, annex["keeps"])
+    kept = paragraph(say.kept.format("; ".join(keeps)), "soft") if keeps else ""
     data = [(one["label"], one["shown"]) for one in annex["data"]]
     blocks = {
         "decision": f"<p>{_marked(told['D'])}</p>",
@@ -125,6 +133,7 @@ def _blocks(annex: Mapping[str, Any]) -> dict[str, Any]:
     }
     markup = import_module("markupsafe").Markup
     filled = {one["name"]: one["value"] for one in annex["fields"]}
+    blocks["reference"] = f"<p>{_lines(filled['reference'])}</p>" if filled.get("reference") else ""
 
     def field(name: Any) -> Any:
         """What was filled in, or the mark of a field that was not."""

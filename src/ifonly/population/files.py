@@ -1,4 +1,4 @@
-"""Readers of table files, block by block: csv, jsonl and parquet; memory does not grow with the number of rows.
+"""Readers of table files, block by block: csv, jsonl, parquet and xlsx; memory does not grow with the number of rows.
 
 A line that cannot be a row (too many cells, no JSON) is a wrong row, and the rest is read; what makes the rest
 unreadable too is a FileError.
@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -21,13 +21,17 @@ from typing import Any, BinaryIO, TextIO
 from ifonly.errors import FileError, MissingExtra
 from ifonly.population.checksums import FileChecksums, open_verified
 from ifonly.population.chunks import RowBlock
+from ifonly.population.csv_format import SEPARATORS, USUAL, CsvFormat, detected, remark
 from ifonly.population.decimal_marks import HEAD, DecimalMarks, decimal_marks
+from ifonly.population.sheets import sheet_blocks, sheet_columns
 from ifonly.schema.arguments import path_of
 from ifonly.schema.io import check_writable
+from ifonly.schema.number_text import DecimalMark
 
 KINDS = (".csv", ".jsonl", ".parquet")
-SEPARATORS = {";": ("semicolons", "';'"), "\t": ("tabs", "tab"), ",": ("commas", "")}
-"""Common separators of cells: their names, and how they are written on the command line."""
+"""Of tables that are read and written."""
+SHEET = ".xlsx"
+READ_KINDS = (*KINDS, SHEET)
 MOST_LINE = 16 * 2**20
 """Characters of one line."""
 ROWS_AT_A_TIME = 4096
@@ -43,7 +47,7 @@ class TableFile:
     path: Path
     description: str
     kind: str
-    separator: str = ","
+    format: CsvFormat = CsvFormat(separator=",", encoding=USUAL)  # noqa: RUF009  frozen
     columns: Mapping[str, int | str | None] = field(default_factory=dict)
     known: FileChecksums | None = field(default=None, repr=False)
 
@@ -54,22 +58,42 @@ class TableFile:
         return self.path.open("rb") if self.known is None else open_verified(self.known)
 
     def open_text(self, newline: str | None = None) -> TextIO:
-        return io.TextIOWrapper(self.open(), encoding="utf-8-sig", newline=newline)
+        encoding = self.format.encoding if self.kind == ".csv" else USUAL
+        return io.TextIOWrapper(self.open(), encoding=encoding, newline=newline)
+
+    @property
+    def separator(self) -> str:
+        return self.format.separator or ","
 
 
-def table_file(path: Path, separator: str | None = None, description: str = "") -> TableFile:
+def table_file(path: Path, csv_format: CsvFormat | None = None, description: str = "") -> TableFile:
     """The file at a path; its kind follows from its ending, or from a separator (csv)."""
-    if separator is None:
-        check_kind(path)
-    elif path.suffix in KINDS[1:]:
+    given = csv_format or CsvFormat()
+    if given.separator is None:
+        check_kind(path, READ_KINDS)
+    elif path.suffix in READ_KINDS[1:]:
         raise FileError(f"'{path.name}' is no csv file, so nothing separates its cells; leave out the separator.")
-    kind = path.suffix if separator is None else ".csv"
-    return TableFile(path=path, description=description or f"'{path}'", kind=kind, separator=separator or ",")
+    kind = path.suffix if given.separator is None else ".csv"
+    return TableFile(path=path, description=description or f"'{path}'", kind=kind, format=given)
 
 
-def check_kind(path: Path) -> None:
-    if path.suffix not in KINDS:
-        raise FileError(f"A table file ends in {', '.join(KINDS[:-1])} or {KINDS[-1]}; '{path.name}' does not.")
+def with_format(files: Sequence[TableFile]) -> tuple[list[TableFile], str]:
+    """Files of one kind with the csv format that the first of them has, and what is remarkable about it."""
+    first = files[0]
+    if first.kind != ".csv":
+        return list(files), ""
+    found = detected(first.path, first.format)
+    files = [replace(one, format=found) for one in files]
+    try:
+        marks = file_marks(files[0])
+    except FileError:  # reported when the rows are read
+        return list(files), ""
+    return list(files), remark(str(first), first.format, found, commas=marks.table is DecimalMark.COMMA and marks.known)
+
+
+def check_kind(path: Path, kinds: Sequence[str] = KINDS) -> None:
+    if path.suffix not in kinds:
+        raise FileError(f"A table file ends in {', '.join(kinds[:-1])} or {kinds[-1]}; '{path.name}' does not.")
 
 
 def need_pyarrow(what: str) -> None:
@@ -89,7 +113,8 @@ def check_output(path: str | Path) -> Path:
 
 def read_blocks(file: TableFile, size: int, columns: Collection[str] | None = None) -> Iterator[RowBlock]:
     """The rows of one file, in blocks of `size` (some may be shorter); only these columns."""
-    reader = {".csv": _csv_blocks, ".jsonl": _jsonl_blocks, ".parquet": _parquet_blocks}[file.kind]
+    readers = {".csv": _csv_blocks, ".jsonl": _jsonl_blocks, ".parquet": _parquet_blocks, SHEET: _sheet_blocks}
+    reader = readers[file.kind]
     from_folders = {name: value for name, value in file.columns.items() if columns is None or name in columns}
     with _readable(file):
         for block in reader(file, size, columns):
@@ -104,6 +129,9 @@ def column_names(file: TableFile) -> tuple[str, ...] | None:
         if file.kind == ".csv":
             with file.open_text(newline="") as lines:
                 own = [name for name in _header(_csv_reader(lines, file), file) if name]
+        elif file.kind == SHEET:
+            with file.open() as opened:
+                own = sheet_columns(opened, str(file))
         else:
             own = parquet_schema(file).names
         return tuple(dict.fromkeys((*own, *file.columns)))
@@ -117,10 +145,13 @@ def _readable(file: TableFile) -> Iterator[None]:
     except OSError as error:
         raise FileError(f"Cannot read the table {file}: {error.strerror or error}.") from None
     except UnicodeDecodeError as error:
+        named = "UTF-8" if error.encoding.startswith("utf-8") else error.encoding
+        or_say = "save it as UTF-8" + (", or say how it is encoded: --encoding cp1252" if file.kind == ".csv" else "")
         raise FileError(
-            f"{file} is not UTF-8 text (byte 0x{error.object[error.start]:02x} at position {error.start}); "
-            f"save it as UTF-8."
+            f"{file} is not {named} text (byte 0x{error.object[error.start]:02x} at position {error.start}); {or_say}."
         ) from None
+    except UnicodeError as error:  # UTF-16 without its mark
+        raise FileError(f"{file} is not {file.format.encoding} text ({error}); say how it is encoded.") from None
 
 
 def _lines(text: TextIO, file: TableFile) -> Iterator[str]:
@@ -199,14 +230,14 @@ def file_marks(file: TableFile) -> DecimalMarks:
     """The decimal marks of a csv file, by its head; of any other file, whose numbers are no texts, the point."""
     if file.kind != ".csv":
         return DecimalMarks()
-    with _readable(file), file.path.open(encoding="utf-8-sig", newline="") as lines:
+    with _readable(file), file.path.open(encoding=file.format.encoding, newline="") as lines:
         reader = _csv_reader(lines, file)
         width = len(_header(reader, file))
         try:
             rows = [cells for cells in islice(reader, HEAD) if len(cells) == width]
         except csv.Error:  # reported when the rows are read
             rows = []
-    return decimal_marks(rows, file.separator)
+    return decimal_marks(rows, file.separator, file.format.decimal)
 
 
 def _too_many(file: TableFile, line: int, cells: int, columns: int) -> str:
@@ -262,7 +293,12 @@ def _jsonl_block(rows: list[dict[str, Any]], columns: Collection[str] | None, wr
     return RowBlock(count=len(rows), rows=rows, wrong=wrong)
 
 
-# ---------------------------------------------------------------------- parquet
+# ---------------------------------------------------------------------- sheets, parquet
+
+
+def _sheet_blocks(file: TableFile, size: int, columns: Collection[str] | None) -> Iterator[RowBlock]:
+    with file.open() as opened:
+        yield from sheet_blocks(opened, str(file), size, columns)
 
 
 def parquet_schema(file: TableFile) -> Any:

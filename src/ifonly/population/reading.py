@@ -16,7 +16,7 @@ from typing import Any
 
 from ifonly.errors import FileError, QuestionError
 from ifonly.population.chunks import ROWS
-from ifonly.population.files import read_blocks, table_file
+from ifonly.population.files import TableFile, read_blocks
 from ifonly.population.formats import formula_unescaped
 from ifonly.population.output import manifest_of, read_place
 from ifonly.printing import shown
@@ -85,7 +85,7 @@ def _read_file(path: Path, query: Query) -> Iterator[Answer]:
 def _read_table(path: Path, query: Query, escaped: bool) -> Iterator[Answer]:
     """The records of a csv or parquet file, whose nested values are JSON text; `escaped`: its formulas are."""
     number = 0
-    for block in read_blocks(table_file(path), ROWS):
+    for block in read_blocks(TableFile(path=path, description=f"'{path}'", kind=path.suffix), ROWS):
         for why in block.wrong.values():
             raise FileError(why)
         for row in block.as_rows():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
@@ -22,8 +23,10 @@ import numpy as np
 from ifonly.errors import FileError, RowError
 from ifonly.population.checksums import checksums
 from ifonly.population.chunks import ROWS, Chunk, Digest, RowBlock
+from ifonly.population.csv_format import CsvFormat
 from ifonly.population.files import (
-    KINDS,
+    READ_KINDS,
+    SHEET,
     TableFile,
     column_names,
     file_marks,
@@ -31,6 +34,7 @@ from ifonly.population.files import (
     parquet_schema,
     read_blocks,
     table_file,
+    with_format,
 )
 from ifonly.printing import shown
 from ifonly.results.records import Kind
@@ -105,7 +109,10 @@ def source_of(table: Any) -> RowSource:
     if isinstance(table, TableFiles | FrameRows | LooseRows | FirstRows):
         return table
     if isinstance(table, str | Path):
-        return files_of(table)
+        files = files_of(table)
+        if files.remark:
+            warnings.warn(files.remark, UserWarning, stacklevel=4)
+        return files
     if isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__")):
         return FrameRows(frame_columns(table))
     check_two_dimensions(table)
@@ -119,10 +126,11 @@ def source_of(table: Any) -> RowSource:
 # ---------------------------------------------------------------------- files
 
 
-def files_of(given: str | Path, separator: str | None = None, description: str = "") -> TableFiles:
+def files_of(given: str | Path, csv_format: CsvFormat | None = None, description: str = "") -> TableFiles:
     """The files that a path names: itself, those in a folder, or those that a pattern such as data/*.csv matches.
 
-    `separator`: they are csv files whose cells it separates; `description`: what messages call them.
+    `csv_format`: how csv files are written (with a separator, they are csv files); `description`: what messages call
+    them.
     """
     path, root = path_of(given), None
     try:
@@ -138,14 +146,13 @@ def files_of(given: str | Path, separator: str | None = None, description: str =
     if not found or len(found) > MOST_FILES:
         many = f"more than {MOST_FILES:,}" if found else "no"
         named = f"The directory '{path}' holds" if root == path else f"'{path}' names"
-        raise FileError(f"{named} {many} table files ({', '.join(KINDS)}).")
-    files = [table_file(one, separator, description) for one in found]
+        raise FileError(f"{named} {many} table files ({', '.join(READ_KINDS)}).")
+    files = [table_file(one, csv_format, description) for one in found]
     kinds = sorted({one.kind for one in files})
     if len(kinds) > 1:
         raise FileError(f"'{path}' holds files of several kinds ({', '.join(kinds)}); name one, such as *{kinds[0]}.")
-    return TableFiles(
-        description=description or f"'{path}'", files=tuple(files if root is None else _partitioned(files, root))
-    )
+    files, remark = with_format(files if root is None else _partitioned(files, root))
+    return TableFiles(description=description or f"'{path}'", files=tuple(files), remark=remark)
 
 
 def _has_wildcards(text: str) -> bool:
@@ -178,7 +185,7 @@ def _tables_in(folder: Path) -> list[Path]:
         if seen > MOST_ENTRIES:
             many = f"The directory '{folder}' holds more than {MOST_ENTRIES:,} files"
             raise FileError(f"{many}; name the one of the table.")
-        found += [Path(place, name) for name in names if name.endswith(KINDS) and not name.startswith((".", "_"))]
+        found += [Path(place, name) for name in names if name.endswith(READ_KINDS) and not name.startswith((".", "_"))]
     return sorted(one for one in found if one.is_file())
 
 
@@ -188,6 +195,8 @@ class TableFiles:
 
     description: str
     files: tuple[TableFile, ...]
+    remark: str = ""
+    """What was detected about their format and is not the usual."""
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -204,6 +213,8 @@ class TableFiles:
         kind = self.files[0].kind
         if kind == ".parquet":
             return sum(map(parquet_count, self._current()))
+        if kind == SHEET:
+            return None
         lines = sum(file.known.lines for file in self._fingerprinted() if file.known is not None)
         return max(lines - len(self.files) * (kind == ".csv"), 0)
 
@@ -230,7 +241,8 @@ class TableFiles:
         for file in self._fingerprinted():
             assert file.known is not None
             one = {"file": file.path.name, "bytes": file.known.size, "sha256": file.known.sha256}
-            files.append(one | ({"columns": dict(file.columns)} if file.columns else {}))
+            one |= {"columns": dict(file.columns)} if file.columns else {}
+            files.append(one | ({"format": written} if (written := file.format.to_dict()) else {}))
         return files
 
     def _fingerprinted(self) -> tuple[TableFile, ...]:

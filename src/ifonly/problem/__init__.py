@@ -20,6 +20,7 @@ from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, Top
 from ifonly.problem.query import Query
 from ifonly.problem.question import Question
 from ifonly.problem.robust import RobustToWeights
+from ifonly.problem.robust_trees import RobustToTrees
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules import AnyConstraint, Derived, Rule, merged, read_constraint
 from ifonly.problem.support import Actionable, MaxChanges, OnlyWith
@@ -52,6 +53,7 @@ __all__ = [
     "Query",
     "Question",
     "Range",
+    "RobustToTrees",
     "RobustToWeights",
     "RowRule",
     "Rule",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -138,14 +138,8 @@ class ActionFunction(Kind):
 
 def action_model(model: Model, space: ActionSpace) -> Model:
     """The model of the row that follows, asked about the action."""
-    function = model.function
-    if function.as_network() is None and function.as_smooth_network() is None:
-        raise UnsupportedQuestion(
-            f"The cheapest action under causes is found for networks, linear models and scorecards; this model is "
-            f"{function.name}."
-        )
     return Model(
-        function=ActionFunction(function, space),
+        function=_of_actions(model.function, space),
         schema=space.schema,
         original=AfterAction(model.original, space),
         classes=model.classes,
@@ -156,6 +150,19 @@ def action_model(model: Model, space: ActionSpace) -> Model:
         scores_are=model.scores_are,
         accepted=model.accepted,
     )
+
+
+def _of_actions(function: Kind, space: ActionSpace) -> Kind:
+    trees = function.as_trees()
+    if trees is not None:  # the features of a row have the same places in an action, and trees read no other
+        assert space.for_trees
+        return replace(trees, ensemble=replace(trees.ensemble, columns=len(space.schema)), schema=space.schema)
+    if function.as_network() is None and function.as_smooth_network() is None:
+        raise UnsupportedQuestion(
+            f"The cheapest action under causes is found for networks, linear models, scorecards and trees; this model "
+            f"is {function.name}."
+        )
+    return ActionFunction(function, space)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError, UnsupportedQuestion
+from ifonly.model import Model
 from ifonly.problem.accepted import Accepted
 from ifonly.problem.action_models import action_model
-from ifonly.problem.actions import ActionSpace, FollowersInRange, OnRowThatFollows, TiedValue
+from ifonly.problem.action_rules import FollowersInRange, TiedValue
+from ifonly.problem.actions import ActionSpace
 from ifonly.problem.chains import AcceptedBySome
+from ifonly.problem.composed_rule import ComposedRule
 from ifonly.problem.constraints import Allowed, Domains, Fixed, Imputable, Range, Unconstrained
 from ifonly.problem.disjunctions import is_condition
 from ifonly.problem.distance import Distance, Norm
@@ -35,8 +38,9 @@ ROOM = 1e-9
 """Relative: what rounding may do to a cost."""
 
 
-def action_query(query: Query, space: ActionSpace) -> Query:
-    """The same query about actions on a set of features, without its fees."""
+def action_query(query: Query, space: ActionSpace, *, cut: bool) -> Query:
+    """The same query about actions on a set of features, without its fees. `cut`: no feature changes by more than may
+    be spent, which a search that begins with a cutoff needs not be told."""
     schema = space.rows_schema
     query.measure.check(schema)
     for name in sorted(derived_features(query.constraints) & set(space.causes.graph)):
@@ -47,7 +51,15 @@ def action_query(query: Query, space: ActionSpace) -> Query:
     near = [
         CostsAtMost(name, distance, space.schema) for name in schema.names if name not in free
     ]  # what follows is free
-    return replace(query, distance=distance, constraints=(*rows, *_own(space), *near))
+    return replace(query, distance=distance, constraints=(*rows, *_own(space), *(near if cut else ())))
+
+
+def any_trees(model: Model, query: Query) -> bool:
+    """Do trees decide, by themselves or beside others?"""
+    some = [each for one in query.constraints if isinstance(one, AcceptedBySome) for each in one.of]
+    accepted = [one for one in (*query.constraints, *some) if isinstance(one, Accepted)]
+    models = [model, *(one.model(model.schema) for one in accepted)]
+    return any(one.function.as_trees() is not None for one in models)
 
 
 def _constraint(one: Any, space: ActionSpace) -> Iterator[Any]:
@@ -58,7 +70,7 @@ def _constraint(one: Any, space: ActionSpace) -> Iterator[Any]:
         yield from _on_one(one, space)
     elif isinstance(one, MaxChanges):
         with_causes = frozenset(space.rows_schema.names[g] for g in space.causes.order)
-        yield MaxChanges(max(one.most - len(space.acted), 0), one.uncounted | with_causes)
+        yield MaxChanges(max(one.most - len(space.acted), 0), one.uncounted | with_causes | space.end_names)
     elif isinstance(one, OnlyWith):
         names = space.put_names
         yield OnlyWith(names.get(one.feature, one.feature), names.get(one.partner, one.partner))
@@ -74,13 +86,13 @@ def _constraint(one: Any, space: ActionSpace) -> Iterator[Any]:
     elif isinstance(one, Rule) and not one.features(space.rows_schema) & space.composed:
         yield copy.copy(one)  # which keeps what it means for one schema
     else:
-        yield OnRowThatFollows(one, space)
+        yield ComposedRule(one, space)
 
 
 def _on_one(one: Any, space: ActionSpace) -> Iterator[Any]:
     """A constraint on one feature: where it ends is about the row that follows, all else about what is done."""
     if isinstance(one, Range | Allowed):
-        yield OnRowThatFollows(EndsIn(one), space) if one.feature in space.composed else one
+        yield ComposedRule(EndsIn(one), space) if one.feature in space.composed else one
     elif one.feature not in space.put_names:
         yield one
 
@@ -96,8 +108,9 @@ def _own(space: ActionSpace) -> Iterator[Any]:
     for g in space.following:
         yield Fixed(names[space.expected[g]])
         yield Fixed(names[space.puts[g]])
-    yield from (TiedValue(space, g) for g in space.tied)
-    if space.composed:
+    yield from (Fixed(name) for name in sorted(space.end_names))
+    yield from (TiedValue(space, g) for g in space.unknown)
+    if len(space.unknown) < len(space.following):
         yield FollowersInRange(space)
 
 
@@ -112,7 +125,7 @@ def _distance(distance: Distance, space: ActionSpace) -> Distance:
 
     weights = {name: share * distance.weights.get(name, 1.0) for name in old.names}
     tables = {name: renamed(getattr(distance, name)) for name in ("scales", "up", "down", "transitions")}
-    return replace(distance, weights=renamed(weights), **tables)
+    return replace(distance, weights=renamed(weights), **tables).without(space.end_names)
 
 
 def with_fees(distance: Distance, size: int, cost: float, fees: Sequence[float]) -> float:

@@ -11,8 +11,15 @@ A value in steps is an unknown of its own (v), which has the name of the feature
 
     v - step/2 <= a + f(x) - c < v + step/2
 
-A real number that follows stays within its range by a rule, too. All else is what it was: constraints on single
-features are about actions, and costs are those of a. (`answering.recourse` goes through the sets.)
+A real number that follows stays within its range by a rule, too. Where trees decide, which read values, it is an
+unknown as well (*boxed*): in a box of cells it is between two ends, which are features that only this tells apart,
+
+    end below <= a + f(x) - c <= end above
+
+and a row that is found there gets the values that follow (`completed`).
+
+All else is what it was: constraints on single features are about actions, and costs are those of a.
+(`answering.recourse` goes through the sets.)
 """
 
 from __future__ import annotations
@@ -29,9 +36,10 @@ from ifonly.causes.causal_model import TIE, CausalModel, step_of, value_ends
 from ifonly.model import Network
 from ifonly.model.flow import Flow
 from ifonly.model.rounding import column_box
+from ifonly.problem.composed_rule import last_of
 from ifonly.problem.lowering import unrolling
 from ifonly.problem.parts import Part, UnrolledColumns
-from ifonly.problem.rule import RowRule, rows_allowed
+from ifonly.problem.rule import RowRule
 from ifonly.schema import Binary, Categorical, Feature, Numeric, Ordinal, Real, Schema
 
 Floats = NDArray[np.float64]
@@ -49,6 +57,8 @@ class ActionSpace:
 
     causes: CausalModel
     acted: frozenset[int]
+    for_trees: bool = False
+    """Are real numbers that follow unknowns, too?"""
 
     @cached_property
     def following(self) -> tuple[int, ...]:
@@ -59,6 +69,11 @@ class ActionSpace:
     def tied(self) -> tuple[int, ...]:
         """Those of them that are unknowns of their own: they have steps or levels."""
         return tuple(g for g in self.following if step_of(self.rows_schema.features[g]) is not None)
+
+    @cached_property
+    def boxed(self) -> tuple[int, ...]:
+        """Those of them that are unknowns between two ends."""
+        return tuple(g for g in self.following if self.for_trees and g not in self.tied)
 
     @property
     def rows_schema(self) -> Schema:
@@ -75,8 +90,12 @@ class ActionSpace:
         for g in self.following:
             name = own.names[g]
             features.append(Real(_unused(f"{name} (expected)", names), *self._ends(g)))
-            if g in self.tied:
+            if g in self.tied or g in self.boxed:
                 features.append(replace(features[g], name=_unused(f"{name} (put)", names)))
+            if g in self.boxed:
+                (low, high), snap = value_ends(own.features[g]), self.causes.snaps[g]
+                sides = [_unused(f"{name} (end {side})", names) for side in ("below", "above")]
+                features += [Real(side, low - snap, high + snap) for side in sides]
         return Schema(features)
 
     def _ends(self, g: int) -> tuple[float, float]:
@@ -86,14 +105,19 @@ class ActionSpace:
         return low - extra, high + extra
 
     @cached_property
-    def _places(self) -> tuple[dict[int, int], dict[int, int]]:
-        puts, expected = {g: g for g in self.following}, {}
+    def _places(self) -> tuple[dict[int, int], dict[int, int], dict[int, tuple[int, int]]]:
+        puts, expected, ends = {g: g for g in self.following}, {}, {}
         at = len(self.rows_schema)
         for g in self.following:
             expected[g] = at
-            puts[g] = at + 1 if g in self.tied else g
-            at += 2 if g in self.tied else 1
-        return puts, expected
+            at += 1
+            if g in self.tied or g in self.boxed:
+                puts[g] = at
+                at += 1
+            if g in self.boxed:
+                ends[g] = (at, at + 1)
+                at += 2
+        return puts, expected, ends
 
     @property
     def puts(self) -> dict[int, int]:
@@ -104,6 +128,15 @@ class ActionSpace:
     def expected(self) -> dict[int, int]:
         """Where it says what the equation of a feature that follows gave before."""
         return self._places[1]
+
+    @property
+    def ends(self) -> dict[int, tuple[int, int]]:
+        """Where the ends are between which a real number that follows is."""
+        return self._places[2]
+
+    @cached_property
+    def end_names(self) -> frozenset[str]:
+        return frozenset(self.schema.names[at] for both in self.ends.values() for at in both)
 
     @cached_property
     def put_names(self) -> dict[str, str]:
@@ -124,6 +157,10 @@ class ActionSpace:
         for g in self.following:
             result[:, self.expected[g]] = self.causes.compiled[g].values(points)
             result[:, self.puts[g]] = points[:, g]
+        for g, both in self.ends.items():
+            result[:, both] = points[:, [g]]
+        if len(points) == 1:
+            self.__dict__["_own"] = result.tobytes(), (points[0].copy(), np.ones(points.shape[1], dtype=np.bool_))
         return result
 
     def followed(self, actions: Floats) -> tuple[Floats, Mask]:
@@ -141,15 +178,39 @@ class ActionSpace:
         """The rows that follow."""
         return self.followed(actions)[0]
 
-    def row(self, action: Floats, role: str) -> tuple[Floats, Mask]:
-        """Of one action; the last of a role (before, after) is kept, since each of several rules judges it."""
-        kept: tuple[bytes, tuple[Floats, Mask]] | None = self.__dict__.get(f"_last_{role}")
-        own = action.tobytes()
-        if kept is None or kept[0] != own:
+    def completed(self, action: Floats) -> Floats:
+        """The action whose unknowns are the values that follow, and whose ends are as they were."""
+        result, unknown = action.copy(), list(self.unknown)
+        result[unknown] = self.rows(action[None, :])[0, unknown]
+        for g, both in self.ends.items():
+            result[list(both)] = action[self.puts[g]]
+        return result
+
+    def ends_of(self, g: int, own: float, lower: float, upper: float) -> tuple[float, float]:
+        """Ends between which a real number follows to a value from lower to upper, clear of rounding: it may be
+        settled at an end of its range and at the person's own value, not beside others."""
+        snap, (least, most) = self.causes.snaps[g], value_ends(self.rows_schema.features[g])
+        low = least - WITHIN * snap if lower == least else lower + snap
+        high = most + WITHIN * snap if upper == most else upper - snap
+        if lower <= own <= upper:
+            return min(low, own - WITHIN * snap), max(high, own + WITHIN * snap)
+        return low, high
+
+    def row(self, action: Floats, role: str) -> Floats:
+        """Of one action."""
+        return self.followed_row(action, role)[0]
+
+    def followed_row(self, action: Floats, role: str) -> tuple[Floats, Mask]:
+        """`followed` of one action; that of a person who does nothing is their own."""
+        kept: tuple[bytes, tuple[Floats, Mask]] | None = self.__dict__.get("_own")
+        if kept is not None and kept[0] == action.tobytes():
+            return kept[1]
+
+        def make() -> tuple[Floats, Mask]:
             rows, inside = self.followed(action[None, :])
-            kept = (own, (rows[0], inside[0]))
-            self.__dict__[f"_last_{role}"] = kept
-        return kept[1]
+            return rows[0], inside[0]
+
+        return last_of(self, role, action, make)
 
     # ------------------------------------------------------------------ the network of the row
 
@@ -175,6 +236,9 @@ class ActionSpace:
                 ties += self._tie(g, number, of(g))
             else:
                 found[g] = number
+            if g in self.boxed:
+                below, above = (of(at) for at in self.ends[g])
+                ties += [number.plus(below, name=name, sign=-1.0), above.plus(number, name=name, sign=-1.0)]
         every = [found[g] for g in range(len(mine))]
         return every[0].joined(every[1:], name="row"), ties
 
@@ -185,6 +249,11 @@ class ActionSpace:
         assert step is not None
         above = number.plus(_as_number(feature, value), name=name, sign=-1.0)
         return [above.scale(sign, (0.5 + tie) * step, name=name) for sign, tie in ((1.0, TIE), (-1.0, -TIE))]
+
+    @cached_property
+    def unknown(self) -> tuple[int, ...]:
+        """The features that follow and are unknowns, in the order of the network's ties."""
+        return tuple(g for g in self.following if g in self.tied or g in self.boxed)
 
     @cached_property
     def network(self) -> Network:
@@ -208,6 +277,19 @@ class ActionSpace:
         width = weight.shape[1]
         first = (weight @ last.weight[:width], weight @ last.bias[:width] + bias)
         return Part((*self.hidden, first, *rest), whole)
+
+    def tie_parts(self, g: int) -> Sequence[Part]:
+        """That the number of a feature that follows is within half a step of its unknown, or between its ends."""
+        first, parts = UnrolledColumns(self.rows_schema).width + 2 * self.unknown.index(g), []
+        for k in (first, first + 1):
+            weight = np.zeros((1, len(self.network.layers[-1].bias)))
+            weight[0, k] = 1.0
+            parts.append(self.behind(weight, np.zeros(1)))
+        return parts
+
+    def parts_of(self, rule: RowRule, columns: UnrolledColumns) -> Sequence[Part]:
+        own = rule.parts(UnrolledColumns(self.rows_schema))
+        return [self.behind(*part.layers[0], part.layers[1:], whole=part.whole) for part in own]
 
     @cached_property
     def encoded_flow(self) -> Flow:
@@ -240,107 +322,6 @@ class ActionSpace:
             own = [result[int(start[p]) : int(start[p + 1])] for p in equation.places.tolist()]
             result[start[g]] = 2.0 * self.causes.snaps[g] + float(equation.gains @ np.concatenate(own))
         return result
-
-
-# ---------------------------------------------------------------------- rules
-
-
-@dataclass(frozen=True, eq=False)
-class FollowersInRange:
-    """Real numbers that follow stay within their ranges."""
-
-    space: ActionSpace
-
-    def check(self, schema: Schema) -> None:
-        """It fits the schema that it was made with."""
-
-    def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
-        return bool(self.space.row(after, "after")[1].all())
-
-    def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> Mask:
-        return np.asarray(self.space.followed(after)[1].all(axis=1))
-
-    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
-        space = self.space
-        own = UnrolledColumns(space.rows_schema)
-        parts = []
-        for g in space.following:
-            if g in space.tied:
-                continue
-            (low, high), slack = value_ends(space.rows_schema.features[g]), WITHIN * space.causes.snaps[g]
-            for sign, end in ((1.0, low), (-1.0, high)):
-                weight = np.zeros((1, own.width))
-                weight[0, own.start[g]] = sign
-                parts.append(space.behind(weight, np.array([slack - sign * end])))
-        return parts
-
-    def describe(self) -> str:
-        return "what follows stays within its range"
-
-
-@dataclass(frozen=True, eq=False)
-class TiedValue:
-    """The value of a feature in steps is the one that follows from its causes, or the one it is put to."""
-
-    space: ActionSpace
-    place: int
-
-    @property
-    def derives(self) -> str:
-        return self.space.schema.names[self.place]
-
-    def check(self, schema: Schema) -> None:
-        """It fits the schema that it was made with."""
-
-    def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
-        row, inside = self.space.row(after, "after")
-        return bool(inside[self.place] and row[self.place] == after[self.place])
-
-    def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> Mask:
-        rows, inside = self.space.followed(after)
-        return inside[:, self.place] & (rows[:, self.place] == after[:, self.place])
-
-    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
-        space, g = self.space, self.place
-        first = UnrolledColumns(space.rows_schema).width + 2 * space.tied.index(g)
-        parts = []
-        for k in (first, first + 1):
-            weight = np.zeros((1, len(space.network.layers[-1].bias)))
-            weight[0, k] = 1.0
-            parts.append(space.behind(weight, np.zeros(1)))
-        return parts
-
-    def describe(self) -> str:
-        return f"{self.space.rows_schema.names[self.place]} follows from its causes"
-
-
-@dataclass(frozen=True, eq=False)
-class OnRowThatFollows:
-    """A rule about rows, of the row that follows from an action."""
-
-    rule: RowRule
-    space: ActionSpace
-
-    @property
-    def derives(self) -> str:
-        return getattr(self.rule, "derives", "")
-
-    def check(self, schema: Schema) -> None:
-        self.rule.check(self.space.rows_schema)
-
-    def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
-        old, new = self.space.row(before, "before")[0], self.space.row(after, "after")[0]
-        return self.rule.allows_row(self.space.rows_schema, old, new)
-
-    def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> Mask:
-        return rows_allowed(self.rule, self.space.rows_schema, self.space.rows(before), self.space.rows(after))
-
-    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
-        own = self.rule.parts(UnrolledColumns(self.space.rows_schema))
-        return [self.space.behind(*part.layers[0], part.layers[1:], whole=part.whole) for part in own]
-
-    def describe(self) -> str:
-        return self.rule.describe()
 
 
 def _one_hot(feature: Feature) -> Any:

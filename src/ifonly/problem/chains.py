@@ -14,6 +14,7 @@ from ifonly.printing import shown
 from ifonly.problem.accepted import Accepted
 from ifonly.problem.disjunctions import Alternative, Floats, Ordinary, PersonContext
 from ifonly.problem.robust import RobustToWeights
+from ifonly.problem.robust_trees import RobustToTrees
 from ifonly.problem.words import suggestion
 from ifonly.schema import Schema
 from ifonly.schema.arguments import items
@@ -89,7 +90,7 @@ def _named(one: Any, known: Mapping[str, Accepted]) -> Any:
     if isinstance(one, Accepted) and isinstance(one.by, str):
         found = known.get(one.by) or known.get(one.name) or _by_fingerprint(one.by, known)
         return one if found is None else replace(found, target=found.target if one.target is None else one.target)
-    if isinstance(one, RobustToWeights) and one.of is not None:
+    if isinstance(one, RobustToWeights | RobustToTrees) and one.of is not None:
         return replace(one, of=_named(one.of, known))
     if isinstance(one, AcceptedBySome):
         return AcceptedBySome(one.least, [_named(each, known) for each in one.of])

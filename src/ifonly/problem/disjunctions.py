@@ -46,7 +46,8 @@ class Condition(Protocol):
         """Is it met by a finished row?"""
 
     def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterable[Alternative]:
-        """Every row allowed by those `chosen` that meets the condition is allowed by one of these as well."""
+        """Every row allowed by those `chosen` that meets the condition is allowed by one of these as well. In the order
+        of their bounds: they are asked for one by one."""
 
     def describe(self) -> str: ...
 

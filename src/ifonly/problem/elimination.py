@@ -20,6 +20,7 @@ from ifonly.errors import SchemaError
 from ifonly.model import Model
 from ifonly.model.folded import Folded
 from ifonly.model.joint import joint_model
+from ifonly.problem.composed_rule import ComposedRule, last_of
 from ifonly.problem.constraints import Domains
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.holding import Held
@@ -27,7 +28,7 @@ from ifonly.problem.joint_target import JointTarget
 from ifonly.problem.lowering import unrolling
 from ifonly.problem.parts import Literal, Part, UnrolledColumns, clause_part
 from ifonly.problem.question import Question
-from ifonly.problem.rule import RowRule, is_row_rule, rows_allowed
+from ifonly.problem.rule import RowRule, is_row_rule
 from ifonly.problem.rules.derived import Derived
 from ifonly.problem.rules.meaning import holds
 from ifonly.problem.rules.normal import AtLeast, literals
@@ -59,21 +60,21 @@ class Host:
 class Elimination:
     """How rows of the original question and of the reduced one correspond."""
 
-    schema: Schema
+    rows_schema: Schema
     hosts: tuple[Host, ...]
 
     @cached_property
     def kept(self) -> list[int]:
         """The places of the features that the reduced question has."""
         gone = {g for host in self.hosts for g in host.derived}
-        return [g for g in range(len(self.schema)) if g not in gone]
+        return [g for g in range(len(self.rows_schema)) if g not in gone]
 
     @cached_property
     def reduced_schema(self) -> Schema:
         hosts = {host.place: host for host in self.hosts}
         features: list[Feature] = []
         for g in self.kept:
-            feature = self.schema.features[g]
+            feature = self.rows_schema.features[g]
             options = [str(k) for k in range(len(hosts[g].values))] if g in hosts else []
             features.append(Categorical(feature.name, options) if options else feature)
         return Schema(features)
@@ -90,9 +91,9 @@ class Elimination:
             result[:, self.kept.index(host.place)] = np.argmax(host.values == own[:, None], axis=1)
         return result
 
-    def expanded(self, points: Floats) -> Floats:
+    def rows(self, points: Floats) -> Floats:
         """The rows of the original question: hosts by their values, derived features as they follow."""
-        result = np.zeros((len(points), len(self.schema)))
+        result = np.zeros((len(points), len(self.rows_schema)))
         result[:, self.kept] = points
         for host in self.hosts:
             option = points[:, self.kept.index(host.place)].astype(np.intp)
@@ -101,19 +102,24 @@ class Elimination:
                 result[:, g] = values[option]
         return result
 
-    def expanded_row(self, point: Floats, role: str) -> Floats:
-        """One of them; the last of a role (before, after) is kept, since each of several rules judges it."""
-        kept: tuple[bytes, Floats] | None = self.__dict__.get(f"_last_{role}")
-        own = point.tobytes()
-        if kept is None or kept[0] != own:
-            kept = (own, self.expanded(point[None, :])[0])
-            self.__dict__[f"_last_{role}"] = kept
-        return kept[1]
+    def row(self, point: Floats, role: str) -> Floats:
+        """One of them."""
+        return last_of(self, role, point, lambda: self.rows(point[None, :])[0])
+
+    def parts_of(self, rule: RowRule, columns: UnrolledColumns) -> Sequence[Part]:
+        old = UnrolledColumns(self.rows_schema)
+        if isinstance(rule, Rule):  # clause by clause: what a host decides alone becomes a matter of its options
+            return [
+                clause_part(columns, [_composed(columns, one, self.unrolled) for one in literals(old, clause)])
+                for clause in rule.clauses(old.schema)
+            ]
+        return [Part(((self.times(part.layers[0][0]), part.layers[0][1]), *part.layers[1:]), part.whole)
+                for part in rule.parts(old)]  # fmt: skip
 
     @cached_property
     def unrolled(self) -> Floats:
         """The matrix from unrolled columns of the reduced schema to those of the original."""
-        old, new = UnrolledColumns(self.schema), UnrolledColumns(self.reduced_schema)
+        old, new = UnrolledColumns(self.rows_schema), UnrolledColumns(self.reduced_schema)
         matrix, hosts = np.zeros((old.width, new.width)), {host.place: host for host in self.hosts}
         for k, g in enumerate(self.kept):
             here = slice(int(new.start[k]), int(new.start[k + 1]))
@@ -134,7 +140,7 @@ class Elimination:
 
     def _columns(self, g: int, values: Floats) -> Floats:
         """(unrolled column of the feature, value): what the columns are for each value."""
-        feature = self.schema.features[g]
+        feature = self.rows_schema.features[g]
         if isinstance(feature, Numeric):
             return values[None, :]
         return np.asarray(np.arange(len(feature.options))[:, None] == values[None, :], dtype=np.float64)
@@ -143,15 +149,15 @@ class Elimination:
     def encoded(self) -> Floats:
         """The matrix from encoded columns of the reduced schema to those of the original; every feature but a host has
         its own encoding in both."""
-        matrix = np.zeros((len(self.schema.columns), len(self.reduced_schema.columns)))
-        from_unrolled = unrolling(self.schema, UnrolledColumns(self.schema).start) @ self.unrolled
+        matrix = np.zeros((len(self.rows_schema.columns), len(self.reduced_schema.columns)))
+        from_unrolled = unrolling(self.rows_schema, UnrolledColumns(self.rows_schema).start) @ self.unrolled
         new, hosts = UnrolledColumns(self.reduced_schema), {host.place for host in self.hosts}
         for k, g in enumerate(self.kept):
             columns = self.reduced_schema.feature_columns[k]
             if g in hosts:
                 matrix[:, columns] = from_unrolled[:, int(new.start[k]) : int(new.start[k + 1])]
             else:
-                matrix[self.schema.feature_columns[g], columns] = 1.0
+                matrix[self.rows_schema.feature_columns[g], columns] = 1.0
         return matrix
 
 
@@ -190,7 +196,7 @@ def eliminated(question: Question) -> tuple[Question, Elimination] | None:
 def _reduced(model: Model, elimination: Elimination, schema: Schema) -> Model:
     """The model of rows of the reduced question."""
     return Model(
-        function=Folded(model.function, elimination.encoded, elimination.schema),
+        function=Folded(model.function, elimination.encoded, elimination.rows_schema),
         schema=schema,
         original=Expanded(model.original, elimination),
         classes=model.classes,
@@ -208,7 +214,7 @@ class Expanded:
     elimination: Elimination
 
     def __call__(self, points: Floats) -> Any:
-        return self.original(self.elimination.expanded(points))
+        return self.original(self.elimination.rows(points))
 
 
 # ---------------------------------------------------------------------- which features
@@ -332,44 +338,6 @@ def _constraints(question: Question, elimination: Elimination) -> Iterator[Any]:
             yield HostConstraint.of(constraint, schema, hosts[constraint.feature])
         else:
             yield constraint
-
-
-@dataclass(frozen=True, eq=False)
-class ComposedRule:
-    """A rule of the original question, about rows of the reduced one."""
-
-    rule: RowRule
-    elimination: Elimination
-
-    @property
-    def derives(self) -> str:
-        return getattr(self.rule, "derives", "")
-
-    def check(self, schema: Schema) -> None:
-        """It was checked with the original question."""
-
-    def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
-        elimination = self.elimination
-        old, new = elimination.expanded_row(before, "before"), elimination.expanded_row(after, "after")
-        return self.rule.allows_row(elimination.schema, old, new)
-
-    def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> NDArray[np.bool_]:
-        old, new = self.elimination.expanded(before), self.elimination.expanded(after)
-        return rows_allowed(self.rule, self.elimination.schema, old, new)
-
-    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
-        matrix, old = self.elimination.unrolled, UnrolledColumns(self.elimination.schema)
-        if isinstance(self.rule, Rule):  # clause by clause: what a host decides alone becomes a matter of its options
-            return [
-                clause_part(columns, [_composed(columns, one, matrix) for one in literals(old, clause)])
-                for clause in self.rule.clauses(old.schema)
-            ]
-        times = self.elimination.times
-        return [Part(((times(part.layers[0][0]), part.layers[0][1]), *part.layers[1:]), part.whole)
-                for part in self.rule.parts(old)]  # fmt: skip
-
-    def describe(self) -> str:
-        return self.rule.describe()
 
 
 def _composed(columns: UnrolledColumns, one: Literal, matrix: Floats) -> Literal:

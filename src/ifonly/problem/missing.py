@@ -24,6 +24,7 @@ from ifonly.problem.disjunctions import Either, is_condition
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.learned.support import NumberGivenOption, OptionsTogether
 from ifonly.problem.robust import RobustToWeights
+from ifonly.problem.robust_trees import RobustToTrees
 from ifonly.problem.rule import is_row_rule
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import MaxChanges, OnlyWith
@@ -61,7 +62,7 @@ def constraints_restricted_to(
     """The constraints that apply to people with some numbers missing, in whose answer others are filled in."""
     kept: list[Any] = []
     for one in constraints:
-        if isinstance(one, Accepted | RobustToWeights):
+        if isinstance(one, Accepted | RobustToWeights | RobustToTrees):
             kept.append(one.without(missing_names))
             continue
         if isinstance(one, AcceptedBySome):

@@ -28,6 +28,7 @@ from ifonly.problem.plain_data import (
     target_from_dict,
 )
 from ifonly.problem.robust import RobustToWeights
+from ifonly.problem.robust_trees import RobustToTrees
 from ifonly.problem.rules import AnyConstraint, Rule, read_constraint
 from ifonly.problem.target import ClassTarget, Target
 from ifonly.schema import Schema
@@ -36,6 +37,8 @@ from ifonly.schema.number_text import DecimalMark
 
 NAMED = {norm.value: Distance(norm.value) for norm in Norm}
 """The distances that need no more than a name: every call without a query makes one."""
+MODELS = Accepted | AcceptedBySome | RobustToTrees | RobustToWeights
+"""Constraints that other models decide about, which are imported first."""
 MOST_PLAIN = 1 << 16
 """Characters of a query that is written beside its answers; of a longer one, the fingerprint is."""
 
@@ -157,7 +160,7 @@ def read_constraints(
             if isinstance(one, Rule) and mark is not DecimalMark.POINT:
                 read_constraint(one.text, schema, mark)
             one = read_constraint(one, schema, mark) if isinstance(one, str) else one
-            read.append(one.bound(schema) if isinstance(one, Accepted | AcceptedBySome | RobustToWeights) else one)
+            read.append(one.bound(schema) if isinstance(one, MODELS) else one)
     return tuple(read)
 
 

@@ -16,6 +16,7 @@ from ifonly.results.answer import Answer, Change, Failed, Nearest, NoneExists
 from ifonly.results.answers import Answers
 from ifonly.results.diverse_answers import DiverseAnswers
 from ifonly.results.plain_language import Language, amount, change_of, guarantee, language_of, plain_language
+from ifonly.results.rule_language import rules_in
 from ifonly.results.sentences import under
 
 MOST_ROWS = 20
@@ -32,11 +33,13 @@ def answer_fragment(answer: Answer) -> str:
     return fragment(*_answer(answer, "en", ""))
 
 
-def answer_document(answer: Answer, language: str = "en", subject: str = "", *, told: str = "") -> str:
-    """A page about one answer. `told`: its sentence, if not that of the answer, and then instead of its guarantee."""
+def answer_document(answer: Answer, language: str = "en", subject: str = "", *, told: str = "", who: str = "") -> str:
+    """A page about one answer. `told`: its sentence, if not that of the answer, and then instead of its guarantee;
+    `who`: what the person is called in the title, if not by the number of the row.
+    """
     say = language_of(language)
     parts = _answer(answer, language, subject, whole=True, told=told)
-    return document(say.title.format(answer.row), *parts, language=language)
+    return document(say.title.format(who or answer.row), *parts, language=language)
 
 
 def _answer(answer: Answer, language: str, subject: str, *, whole: bool = False, told: str = "") -> list[str]:
@@ -102,7 +105,7 @@ def _figures(answer: Answer, say: Language) -> str:
 
 def _under(answer: Answer, say: Language) -> list[tuple[str, str]]:
     """The constraints, as they were understood."""
-    return [(say.under, under(answer.constraints))] if answer.constraints else []
+    return [(say.under, under(rules_in(say.code, answer.constraints, answer.label)))] if answer.constraints else []
 
 
 def _short(answer: Answer) -> str:

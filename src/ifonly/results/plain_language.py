@@ -18,6 +18,7 @@ from ifonly.errors import QuestionError
 from ifonly.printing import escaped, shown
 from ifonly.problem.target import THE_DECISION
 from ifonly.results.answer import Answer, Change, Failed, Nearest, NoneExists, Reasons, Relaxation, Unknown, show
+from ifonly.results.rule_language import rule_in, rules_in
 from ifonly.schema import Value
 from ifonly.schema.number_text import DecimalMark
 
@@ -335,11 +336,13 @@ class _Phrasing:
     def _why(self, reasons: Reasons | None) -> list[str]:
         if reasons is None or not reasons.blame:
             return []
-        blame = [self.language.blame.format("; ".join(reasons.blame))]
+        stated = rules_in(self.language.code, reasons.blame, self.answer.label)
+        blame = [self.language.blame.format("; ".join(stated))]
         return blame + [self.possible(first) for first in reasons.relaxations[:1]]
 
     def possible(self, relaxation: Relaxation) -> str:
-        return self.language.possible.format(words=relaxation.words, changes=self._all(relaxation.changes))
+        words = rule_in(self.language.code, relaxation.words, self.answer.label)
+        return self.language.possible.format(words=words, changes=self._all(relaxation.changes))
 
     def _all(self, changes: Sequence[Change]) -> str:
         own = [change for change in changes if not change.follows]

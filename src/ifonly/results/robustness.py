@@ -1,4 +1,4 @@
-"""How far the weights of a network may change before the decision about a row does. Plain data."""
+"""How much of a model may change before the decision about a row does: weights of a network, trees of an ensemble."""
 
 from __future__ import annotations
 
@@ -40,3 +40,28 @@ class Robustness:
 
     def _shown(self, delta: float) -> str:
         return f"{100.0 * delta:.4g} %" if self.relative else f"{delta:.4g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeRobustness:
+    """Whichever `removals` of the `trees` are removed, the others decide the row as asked; without those of `deciding`,
+    one more, they do not (None: any number can be removed). Exact: a sort of what each tree adds.
+    """
+
+    removals: int
+    trees: int
+    deciding: Sequence[int] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        deciding = None if self.deciding is None else list(self.deciding)
+        return {"removals": self.removals, "trees": self.trees, "deciding": deciding}
+
+    def __str__(self) -> str:
+        if self.deciding is None:
+            return f"However many of the {self.trees} trees are removed, the others decide the same."
+        if self.removals == 0:
+            return f"Without a single one of the {self.trees} trees, the others decide otherwise."
+        return (
+            f"Whichever {self.removals} of the {self.trees} trees are removed, the others decide the same; without "
+            f"{len(self.deciding)} of them, they do not."
+        )

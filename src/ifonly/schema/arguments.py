@@ -1,16 +1,15 @@
-"""Validation of arguments: numbers, lists, labels, paths, single rows."""
+"""Validation of arguments: numbers, lists, labels, single rows."""
 
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ifonly.errors import FileError, QuestionError, RowError
+from ifonly.errors import QuestionError, RowError
+from ifonly.files import path_of as path_of
 from ifonly.printing import shown
 from ifonly.schema.values import plain
 
@@ -47,20 +46,6 @@ def whole_number(value: Any, words: str, least: int = 0) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
         raise QuestionError(f"{words} {shown(number)}.")
     return number
-
-
-def path_of(value: Any) -> Path:
-    """The path that a text or a path names."""
-    try:
-        path = Path(value)
-        if value == "" or b"\0" in os.fsencode(path):
-            raise ValueError
-    except (
-        TypeError,
-        ValueError,
-    ):  # no text, or one that no file can be called by (an empty one, a lone surrogate, a zero)
-        raise FileError(f"A file is named by a text or a path; {shown(value)} cannot name one.") from None
-    return path
 
 
 def one_row(row: Any, number: int | None = None) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 import sys
 import warnings
@@ -11,19 +12,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from ifonly.errors import SchemaError
 from ifonly.printing import printable, shown
-from ifonly.schema.decimals import Grid, written
+from ifonly.schema.decimals import Grid, rounded, written
 from ifonly.schema.families import families
 from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real
-from ifonly.schema.number_text import amounts_of, two_readings, unclear_text
+from ifonly.schema.number_text import CURRENCIES, amounts_of, currency_of, two_readings, unclear_text
 from ifonly.schema.schema import Schema
 from ifonly.schema.tables import frame_columns
 from ifonly.schema.values import is_missing, plain, show_number, show_step
 
 MOST_CATEGORIES = 1000
 MOST_DECIMALS = 4
-"""A column whose numbers have no more than these moves in steps of its last decimal."""
+"""A column whose numbers have no more than these may move in steps of its last decimal."""
+CENT = Fraction(1, 100)
+"""The step of money, unless the data have whole units (a whole number) or finer ones."""
+WIDE = 5.0
+"""A range is wide where it is more than so many times that of all but the lowest and highest hundredth."""
 FEW = 20
 """Rows below which values that all differ say nothing."""
 LEFT_OUT = "left out"
@@ -33,6 +40,13 @@ WORDS = {"no": "yes", "false": "true", "n": "y", "f": "t", "off": "on", "nein": 
 _IDENTIFIER = re.compile(r"(?:^|[\W_])(?:id|ids|uuid|guid|key|nr|ref)(?:$|[\W_])", re.IGNORECASE)
 _CAMEL_ID = re.compile(r"[a-z]I[Dd]$")
 _CODE = re.compile(r"(?:^|[\W_])(?:zip|zipcode|postcode|postal|plz)(?:$|[\W_])|ZipCode$|PostCode$", re.IGNORECASE)
+_MONEY = re.compile(
+    r"(?:^|[\W_]|[a-z](?=[A-Z]))(?:amount|balance|bill|cost|debt|fee|income|loan|payment|price|rent|salary|savings|wage|"
+    r"betrag|einkommen|gehalt|guthaben|kosten|kredit|lohn|miete|preis|saldo|umsatz|eur|euro|usd|gbp|chf)s?"
+    rf"(?:$|[\W_]|(?=[A-Z]))|[{CURRENCIES}]",
+    re.IGNORECASE,
+)
+"""A column of money, by its name."""
 _DAY = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}")
 
 
@@ -148,11 +162,13 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
         return _binary(name, distinct)
     code = numeric and _CODE.search(name) is not None
     if numeric and not code:
-        return _number(name, distinct, note, may=bool(missing))
+        return _number(name, present, note, may=bool(missing))
     amounts = None if code else amounts_of(distinct, MOST_CATEGORIES)
     if amounts is not None and len(distinct) > 2:
         check_clear(name, distinct)
-        kind, guess, why = _number(name, list(dict.fromkeys(amounts)), note, may=bool(missing))
+        value = dict(zip(distinct, amounts, strict=True))
+        unit = currency_of(distinct)
+        kind, guess, why = _number(name, [value[text] for text in present], note, may=bool(missing), unit=unit)
         return kind, guess, f"amounts as text, such as {shown(distinct[0])}; {why}"
     return _names(name, distinct, missing)
 
@@ -193,16 +209,34 @@ def _binary(name: str, distinct: list[Any]) -> tuple[Feature, str, str]:
     return Binary(name, tuple(ordered)), "binary", why
 
 
-def _number(name: str, distinct: list[Any], note: str, *, may: bool) -> tuple[Feature, str, str]:
+def _number(name: str, values: list[Any], note: str, *, may: bool, unit: str = "") -> tuple[Feature, str, str]:
+    distinct = list(dict.fromkeys(values))
     if any(abs(v) > sys.float_info.max for v in distinct):
         raise SchemaError(f"Column '{name}' has infinite values; remove them.")
     low, high = float(min(distinct)), float(max(distinct))
+    note += _outliers(values)
     if all(float(v).is_integer() for v in distinct) and max(abs(low), abs(high)) <= 2**52:
         why = f"whole numbers; bounds {_ends(low, high)} are the data's{note}"
-        return Integer(name, low, high, missing=may), "integer", why
-    step = _decimal_step(distinct)
-    by = f"; step={show_step(step)} would keep answers to the data's decimals" if step else ""
-    return Real(name, low, high, missing=may), "real", f"numbers; bounds {_ends(low, high)} are the data's{by}{note}"
+        return Integer(name, low, high, missing=may, unit=unit), "integer", why
+    fine, step, by = _decimal_step(distinct), None, ""
+    if fine and fine >= CENT and (unit or _MONEY.search(name)):
+        step, by = CENT, "; money, so it moves in cents (step=0.01)"
+        low, high = (rounded(way(written(end) / CENT) * CENT) for way, end in ((math.floor, low), (math.ceil, high)))
+    elif fine:
+        by = f"; step={show_step(fine)} would keep answers to the data's decimals"
+    why = f"numbers; bounds {_ends(low, high)} are the data's{by}{note}"
+    return Real(name, low, high, step, missing=may, unit=unit), "real", why
+
+
+def _outliers(values: list[Any]) -> str:
+    """What is said where few values set the range, by which changes are measured unless another scale is asked for."""
+    low, first, last, high = np.quantile(np.asarray(values, dtype=np.float64), (0.0, 0.01, 0.99, 1.0))
+    if len(values) < FEW or not 0.0 < (last - first) * WIDE < high - low:
+        return ""
+    return (
+        f"; few rows set this range (98 of 100 are in {show_number(float(first))} to {show_number(float(last))}), so "
+        f"that other changes count little: narrow the bounds, or ask with --scale mad or iqr"
+    )
 
 
 def _decimal_step(numbers: list[Any]) -> Fraction | None:

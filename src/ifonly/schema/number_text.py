@@ -2,6 +2,7 @@
 
 12   -3.5   .5   1e-05      numbers, as programs write them
 $1,002.84   57 %   € 5      amounts, as people write them
+1.930,04 €   12,5           the same in a table that is known to have decimal commas
 01067   1e5   1_000         names: no number has leading zeros or underscores, or an exponent without point and sign
 10.000   10,000             ten or ten thousand, by the decimal mark that the writer had in mind
 """
@@ -33,6 +34,11 @@ _POINT = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)\.\d+", re.ASCII)
 _COMMA = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+", re.ASCII)
 
 
+_COMMA_AMOUNT = re.compile(
+    rf"[+-]?\s?[{CURRENCIES}]?\s?[+-]?(?:\d{{1,3}}(?:\.\d{{3}})+|\d{{1,15}})(?:,\d{{1,15}})?\s?[{_SIGNS}]?"
+)
+
+
 class DecimalMark(Enum):
     """The decimal mark of a writer: with UNKNOWN or COMMA, 10.000 may be ten thousand, and 10,000 may be ten."""
 
@@ -47,20 +53,46 @@ class UnclearNumber(str):
     __slots__ = ()
 
 
+class CommaNumber(str):
+    """A cell such as 1.930,04 € or 10.000 of a table with decimal commas."""
+
+    __slots__ = ()
+
+    def with_point(self) -> str:
+        """The same number as programs write it, with its currency: 1930.04 €."""
+        return self.replace(".", "").replace(",", ".")
+
+
+def comma_cell(text: str) -> str:
+    """A cell of a table with decimal commas: as a `CommaNumber` where it is a number with a comma or with groups."""
+    return CommaNumber(text) if ("," in text or "." in text) and _COMMA_AMOUNT.fullmatch(text.strip()) else text
+
+
+def with_point(text: str) -> str:
+    """A cell with its decimal point: of a `CommaNumber` the number as programs write it."""
+    return text.with_point() if isinstance(text, CommaNumber) else text
+
+
+def currency_of(texts: Iterable[Any]) -> str:
+    """The currency that amounts are written with, such as "€"; empty where there is none, or several."""
+    found = {sign for text in texts if isinstance(text, str) for sign in text if sign in CURRENCIES}
+    return found.pop() if len(found) == 1 else ""
+
+
 def plain_number(text: str) -> float | None:
     """The number that a text is, as programs write one; None for anything else."""
-    text = text.strip()
+    text = with_point(text).strip()
     return float(text) if _PLAIN.fullmatch(text) else None
 
 
 def is_code(text: str) -> bool:
     """Is it a code, such as a postal code, which loses something as a number: leading zeros, or its last digits?"""
-    return _CODE.fullmatch(text.strip()) is not None
+    return _CODE.fullmatch(with_point(text).strip()) is not None
 
 
 def money(text: str) -> float | None:
     """A number as people write amounts: "$1,002.84", "57 %", "€ 5"; None where the text is none."""
-    found = _AMOUNT.fullmatch(text.strip()) if len(text) <= 60 else None
+    found = _AMOUNT.fullmatch(with_point(text).strip()) if len(text) <= 60 else None
     if found is None or (found[1] and found[2]):
         return None
     return float(f"{found[1]}{found[2]}{found[3].replace(',', '')}{found[4] or ''}")
@@ -109,7 +141,8 @@ def mark_of(texts: Iterable[str], unsaid: DecimalMark | None = None) -> DecimalM
 
 def unclear_text(texts: Sequence[str]) -> str | None:
     """The first text of a column that may be two numbers by what the column shows; None where it has none."""
-    doubtful = (text for text in texts if "." in text or isinstance(text, UnclearNumber))
+    open_texts = (text for text in texts if not isinstance(text, CommaNumber))
+    doubtful = (text for text in open_texts if "." in text or isinstance(text, UnclearNumber))
     found = next((text for text in doubtful if other_reading(text) is not None), None)
     return None if found is None or mark_of(texts) is DecimalMark.POINT else found
 
@@ -122,7 +155,7 @@ def typed_column(values: Sequence[Any]) -> list[Any] | None:
     numbers = [None if value is None else plain_number(value) for value in values]
     if numbers.count(None) > len(values) - len(texts):
         return None
-    whole = all(_DIGITS.fullmatch(text.strip().lstrip("+-")) for text in texts)
+    whole = all(_DIGITS.fullmatch(with_point(text).strip().lstrip("+-")) for text in texts)
     return [None if number is None else int(number) for number in numbers] if whole else numbers
 
 

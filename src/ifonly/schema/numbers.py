@@ -14,7 +14,16 @@ from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import shown
 from ifonly.schema.decimals import Grid, rounded, written
-from ifonly.schema.number_text import CURRENCIES, UnclearNumber, clear_number, money, other_reading, two_readings
+from ifonly.schema.number_text import (
+    CURRENCIES,
+    CommaNumber,
+    UnclearNumber,
+    clear_number,
+    money,
+    other_reading,
+    two_readings,
+    with_point,
+)
 from ifonly.schema.values import NO_VALUE, is_missing, plain, read_step, show_number, show_step
 from ifonly.schema.wording import FeatureWording, at_row, check_name, check_words, who_has
 from ifonly.tolerances import GRID
@@ -78,7 +87,8 @@ class Numeric(FeatureWording):
             )
             raise RowError(message, feature=self.name, row=row, value=value)
         try:
-            number = math.nan if isinstance(value, bytes | bytearray | np.ndarray) else float(value)
+            pointed = with_point(value) if isinstance(value, str) else value
+            number = math.nan if isinstance(value, bytes | bytearray | np.ndarray) else float(pointed)
         except Exception:  # whatever the value's own __float__ raises
             amount = money(value) if isinstance(value, str) else None
             if amount is None:
@@ -100,7 +110,7 @@ class Numeric(FeatureWording):
         A text such as 10.000 may be 10000 of whole numbers, of amounts with a currency, and in a table whose decimal
         mark is not known; a share such as 1 % may be 0.01 of a number that is at most 1.
         """
-        other = other_reading(text)
+        other = None if isinstance(text, CommaNumber) else other_reading(text)
         if other is not None and self.snap(rounded(other)) is not None:
             amount = isinstance(self, Integer) or any(sign in text for sign in CURRENCIES)
             if isinstance(text, UnclearNumber) or ("." in text and amount):

@@ -27,6 +27,7 @@ from ifonly.notices import Letter, notice
 from ifonly.notices.one_notice import WAYS
 from ifonly.printing import json_text
 from ifonly.problem.rules import read_constraint
+from ifonly.problem.sufficiency import Sufficiency
 from ifonly.results import Answer, DiverseAnswers, Limits, Nearest, NoneExists, Progress, Stop, StoppedBy
 from ifonly.results.plain_language import guarantee, plain_language
 from ifonly.service.limits import GRACE_SECONDS, PLAIN_SECONDS, QUICK_SECONDS, ServiceLimits
@@ -114,6 +115,7 @@ class Handler:
             "/v1/check": self._check,
             "/v1/report": self._report,
             "/v1/notice": self._notice,
+            "/v1/why": self._why,
         }
 
     def warm_up(self) -> None:
@@ -198,6 +200,19 @@ class Handler:
         page = result.to_html(None, request.language, subject=request.registered.subject)
         outcome = result.status if isinstance(result, Answer) else _diverse_outcome(result)
         return Reply(status=200, body=page.encode("utf-8"), content_type=HTML, outcome=outcome)
+
+    def _why(self, body: bytes, attempt: Attempt) -> Reply | None:
+        request, attempt = self._read(body, attempt)
+        if not self.slow:
+            return None  # a reason takes many searches
+        asked = Sufficiency(target=request.query.target, within=request.query.constraints)
+        try:
+            told = self._explainer(request, attempt).why(request.row, asked)
+        except IfonlyError as error:
+            raise as_http_error(error) from None
+        sentence = told.sentence(request.language, subject=request.registered.subject)
+        data = {"reasons": told.to_dict(), "sentence": sentence, "seconds": round(told.seconds, 6)}
+        return Reply(status=200, body=json_bytes(data), outcome=told.status)
 
     def _notice(self, body: bytes, attempt: Attempt) -> Reply | None:
         request = read_query_request(read_body(body), self.registry, self.limits, notice=True)

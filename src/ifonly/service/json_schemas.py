@@ -43,7 +43,7 @@ def component_schemas(registry: ModelRegistry, limits: ServiceLimits) -> dict[st
     rows = {f"Row{k}": _row(registered) for k, registered in enumerate(registry)}
     return {
         **rows,
-        "Row": {"anyOf": [ref(name) for name in rows]} if len(rows) > 1 else ref("Row0"),
+        "Row": {"anyOf": [ref(name) for name in rows]},
         **_requests(registry, limits),
         **_answer_responses(),
         **_other_responses(),
@@ -236,8 +236,11 @@ def _other_responses() -> dict[str, JsonSchema]:
                                       "probabilities": {"type": ["object", "null"], "additionalProperties": NUMBER},
                                       "scores": array_of(NUMBER)}),
         "RuleResponse": object_of({"words": TEXT}),
+        "WhyResponse": object_of({"reasons": {**OBJECT, "description": "As `to_dict` of reasons gives them."},
+                                  "sentence": TEXT, "seconds": NUMBER}),
         "CheckResponse": object_of({
             "verdict": TEXT, "statement": TEXT, "failure": TEXT, "lower": nullable(NUMBER), "upper": nullable(NUMBER),
-            "nodes": COUNT, "leaves": COUNT, "trusted": TEXT, "deployed": TEXT, "network": TEXT, "question": TEXT}),
+            "nodes": COUNT, "leaves": COUNT, "trusted": TEXT, "deployed": TEXT, "network": TEXT, "question": TEXT,
+            "schema": TEXT, "features": array_of(OBJECT), "rules": array_of(TEXT)}),
         "StatusResponse": object_of({"status": TEXT}),
     }  # fmt: skip

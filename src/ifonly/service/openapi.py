@@ -41,6 +41,8 @@ POST_PATHS: dict[str, tuple[str, str, str, JsonSchema]] = {
     "/v1/report": ("The answer, or several, as a page to print", "ReportRequest", HTML, {"type": "string"}),
     "/v1/notice": ("The notice for a person who is not decided as asked, as a page", "NoticeRequest", HTML,
                    {"type": "string"}),
+    "/v1/why": ("The smallest set of values that decides a row alone, with its proof", "ExplainRequest", JSON,
+                ref("WhyResponse")),
 }  # fmt: skip
 """By path: a summary, the schema of the body, and the content type and schema of the response."""
 GET_PATHS: dict[str, tuple[str, str, JsonSchema]] = {

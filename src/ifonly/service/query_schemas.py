@@ -165,7 +165,7 @@ def _distance(features: Sequence[Feature]) -> JsonSchema:
 
 def _move(option: JsonSchema) -> JsonSchema:
     """[before, after, change]"""
-    return {"type": "array", "prefixItems": [option, option, POSITIVE], "items": False, "minItems": 3}
+    return {"type": "array", "prefixItems": [option, option, POSITIVE], "minItems": 3, "maxItems": 3}
 
 
 def _table(features: Sequence[Feature]) -> JsonSchema:

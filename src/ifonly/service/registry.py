@@ -61,7 +61,8 @@ class RegisteredModel:
 
     @property
     def certificates(self) -> bool:
-        """Can answers be certified? Not those of trees, nor where a real number has steps, nor under rules."""
+        """Are answers offered with certificates? Not those of trees, nor where a real number has steps, nor under
+        rules: such proofs take long to write."""
         explainer = self.explainer
         ruled = any(
             is_row_rule(one) or isinstance(one, Accepted | AcceptedBySome | RobustToWeights)

@@ -202,8 +202,12 @@ def test_no_way_out_and_what_would_help(visit: Visit, ways: int) -> None:
 def test_a_certificate_is_made_and_checked(visit: Visit, tmp_path: Any) -> None:
     visit.open()
     visit.page.click("#certify")
+    visit.page.wait_for_selector("#certificate-check:not([hidden])")
+    sent: list[str] = []
+    visit.page.on("request", lambda request: sent.append(f"{request.method} {request.url}"))
     visit.page.click("#certificate-check")
     visit.page.wait_for_selector('#verdict[data-verdict="VALID"]:not([hidden])')
+    assert all(one.startswith(f"GET {visit.address}page/") for one in sent), sent  # it is checked in the browser
     assert "nearer" in visit.text("#verdict-statement") or "distance" in visit.text("#verdict-statement")
     with visit.page.expect_download() as saved:
         visit.page.click("#certificate-save")

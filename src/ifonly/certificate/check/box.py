@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from ifonly.certificate.check.reading import CheckBudget
-from ifonly.certificate.check.statement import Domain, Statement
-
-ACTIVE, INACTIVE = 1, 2
+from .domains import Domain
+from .reading import CheckBudget
+from .rules import ACTIVE, INACTIVE
+from .statement import Statement
+from .trees import beyond, floor_change
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,22 @@ class Extent:
     high: list[int]
     options: list[tuple[int, ...]]
     sides: dict[tuple[int, int], int]
-    """(layer, neuron): ACTIVE (pre-activation >= 0) or INACTIVE (<= 0)."""
+    """(layer, neuron): ACTIVE (pre-activation >= 0) or INACTIVE (<= 0; of a literal: it does not hold)."""
+    above: dict[int, float]
+    below: dict[int, float]
+    """Thresholds that a number is above, and that it is not above."""
+    changed: set[int]
+    """Features that do not keep their values."""
+    least: dict[tuple[int, int], int]
+    most: dict[tuple[int, int], int]
+    """(layer, neuron): bounds of the pre-activation that were shown on the way, in units of 2^-P."""
+
+    def bounds(self, layer: int, neuron: int, low: int, high: int) -> tuple[int, int]:
+        """Bounds of a pre-activation, given some: with what was shown, and on its side."""
+        key = layer, neuron
+        side = self.sides.get(key, 0)
+        low, high = max(low, self.least.get(key, low)), min(high, self.most.get(key, high))
+        return max(low, 0) if side == ACTIVE else low, min(high, 0) if side == INACTIVE else high
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,22 +47,23 @@ class Box:
 
     domains: tuple[Domain, ...]
     before: Box | None = None
-    cut: tuple[str, int, int] = ("", 0, 0)
+    cut: tuple[str, int, Any] = ("", 0, 0)
     """("high" or "low", feature, change), ("alone" or "others", feature, option), ("active" or "inactive", layer,
-    neuron)."""
+    neuron), ("kept" or "changed", feature, its option), ("above" or "below", feature,
+    (threshold, its change, and, above it, whether that is a change of the feature)), ("most" or "least", layer,
+    (neuron, bound))."""
 
     @classmethod
     def whole(cls, statement: Statement) -> Box:
         return cls(statement.domains)
 
-    def _cut(self, kind: str, place: int, value: int) -> Box:
+    def _cut(self, kind: str, place: int, value: Any) -> Box:
         return Box(self.domains, self, (kind, place, value))
 
     def split_number(self, statement: Statement, g: int, at: int) -> tuple[Box, Box]:
         """Changes up to `at`, and from `at` on (integers: from the next step on)."""
-        step = statement.domains[g].step
-        below = at // step * step if step else at
-        return self._cut("high", g, below), self._cut("low", g, below + step)
+        below, beyond = statement.domains[g].parted(at)
+        return self._cut("high", g, below), self._cut("low", g, beyond)
 
     def split_option(self, g: int, option: int) -> tuple[Box, Box]:
         """The option alone, and the others."""
@@ -55,10 +73,28 @@ class Box:
         """Active, and inactive."""
         return self._cut("active", layer, neuron), self._cut("inactive", layer, neuron)
 
+    def bounded(self, layer: int, neuron: int, sign: int, bound: int) -> Box:
+        """The same box, in which a pre-activation was shown to be at most (sign 1) or at least (sign -1) a bound."""
+        return self._cut("most" if sign == 1 else "least", layer, (neuron, bound))
+
+    def split_change(self, statement: Statement, g: int) -> tuple[Box, Box]:
+        """The feature keeps its value, and it does not."""
+        own = int(statement.factual[g]) if statement.is_choice[g] else 0
+        return self._cut("kept", g, own), self._cut("changed", g, own)
+
+    def split_cut(self, statement: Statement, g: int, t: float) -> tuple[Box, Box]:
+        """Values up to a threshold, and those above it."""
+        at, domain = floor_change(statement, g, t), statement.domains[g]
+        below = domain.parted(at)[0] if domain.coarse else at + 1
+        above = (t, beyond(statement, g, t), t >= statement.factual[g])
+        return self._cut("below", g, (t, below)), self._cut("above", g, above)
+
     def extent(self, meter: CheckBudget | None = None) -> Extent:
         """What all the cuts leave; of two sides of one ReLU, the last one."""
         low, high = [d.low for d in self.domains], [d.high for d in self.domains]
-        options, sides = [d.options for d in self.domains], {}
+        options, sides, changed = [d.options for d in self.domains], {}, set[int]()
+        least, most = dict[tuple[int, int], int](), dict[tuple[int, int], int]()
+        above, below = dict[int, float](), dict[int, float]()
         for kind, place, value in self._cuts(meter or CheckBudget()):
             if kind == "high":
                 high[place] = min(high[place], value)
@@ -68,11 +104,24 @@ class Box:
                 options[place] = (value,) if value in options[place] else ()
             elif kind == "others":
                 options[place] = tuple(o for o in options[place] if o != value)
+            elif kind == "kept":
+                low[place], high[place] = max(low[place], 0), min(high[place], 0)
+                options[place] = tuple(o for o in options[place] if o == value)
+            elif kind == "below":
+                high[place], below[place] = min(high[place], value[1]), min(value[0], below.get(place, value[0]))
+            elif kind == "above":
+                low[place], above[place] = max(low[place], value[1]), max(value[0], above.get(place, value[0]))
+                changed |= {place} if value[2] else set()
+            elif kind in ("most", "least"):
+                key, tighter, found = (place, value[0]), *((min, most) if kind == "most" else (max, least))
+                found[key] = tighter(value[1], found.get(key, value[1]))
+            elif kind == "changed":
+                changed.add(place)
             else:
                 sides[place, value] = ACTIVE if kind == "active" else INACTIVE
-        return Extent(low, high, options, sides)
+        return Extent(low, high, options, sides, above, below, changed, least, most)
 
-    def _cuts(self, meter: CheckBudget) -> Iterator[tuple[str, int, int]]:
+    def _cuts(self, meter: CheckBudget) -> Iterator[tuple[str, int, Any]]:
         """From the whole down to this box."""
         cuts, box = [], self
         while box.before is not None:

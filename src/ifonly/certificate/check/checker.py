@@ -10,6 +10,7 @@ row nearer than claimed. Leaves are bounded in integers, rounded outward where a
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from dataclasses import dataclass
@@ -18,15 +19,18 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ifonly.certificate.check.box import ACTIVE, INACTIVE, Box
-from ifonly.certificate.check.reading import CheckBudget, Refusal, Stopped, entries, listed, number, scaled, whole
-from ifonly.certificate.check.region import Bounds, Region
-from ifonly.certificate.check.statement import MAX_BITS, SQUARED, Statement, read_point, read_statement
-from ifonly.certificate.check.words import describe
-from ifonly.certificate.format import Certificate, canonical, file_text, read_text
-from ifonly.errors import FileError
-from ifonly.printing import escaped, is_printable, json_object, lines
-from ifonly.schema import Choice
+from ...errors import FileError
+from ...printing import escaped, is_printable, json_object, lines
+from ..format import Certificate, canonical, file_text, read_text
+from .box import Box
+from .multipliers import ShownBounds, check_steps, read_multipliers
+from .reading import CheckBudget, Refusal, Stopped, entries, listed, number, scaled, whole
+from .region import Bounds, Region
+from .rules import ACTIVE, INACTIVE
+from .schema import StatedChoice
+from .statement import MAX_BITS, SQUARED, Statement, read_point, read_statements
+from .trees import Reach, closes, within_reach
+from .words import FeatureWords, describe, feature_words, rule_words
 
 MAX_NODES = 500_000
 MAX_DEPTH = 20_000
@@ -34,6 +38,8 @@ MAX_ROWS = 1_000
 
 
 VALID, TRUSTED, UNDECIDED, INVALID = "VALID", "VALID EXCEPT FOR THE SOLVER'S WORD", "UNDECIDED", "INVALID"
+CODES = {VALID: 0, INVALID: 1, TRUSTED: 3, UNDECIDED: 4}
+"""Exit codes of the commands; 2 is wrong usage."""
 LONGEST_SECONDS = 3600.0
 MOST_SCORES = 20
 """Of the deployed model that are repeated."""
@@ -49,7 +55,8 @@ class CheckResult:
 
     `trusted` names the solver whose word the lower bound is, when that is all there is: then the rest was verified, and
     `valid` is False. `deployed` is what the certificate says of the deployed model's own answer: it was not checked.
-    `network` is the network's fingerprint, `question` the sha256 of the whole question; the statement has both.
+    `network` is the model's fingerprint; `question` and `schema` are the sha256 of the question and of its schema.
+    `features` has what each feature is now and instead, `rules` the rules between features, all in words.
     """
 
     verdict: str
@@ -63,6 +70,9 @@ class CheckResult:
     deployed: str = ""
     network: str = ""
     question: str = ""
+    schema: str = ""
+    features: tuple[FeatureWords, ...] = ()
+    rules: tuple[str, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -79,9 +89,9 @@ class CheckResult:
         return json_object(self)
 
     def __str__(self) -> str:
-        """The verdict is alone on the first line and on the last; what a file can choose is indented between."""
-        text = "\n".join(part for part in (self.statement, self.failure, self.deployed) if part)
-        return "\n".join([self.verdict, *("  " + escaped(line) for line in text.split("\n")), self.verdict])
+        from ..showing import as_text
+
+        return as_text(self)
 
 
 def check(certificate: Certificate | str | Path, *, seconds: float = LONGEST_SECONDS) -> CheckResult:
@@ -117,18 +127,21 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
     word = isinstance(data["proof"], dict) and "trusted" in data["proof"]
     proof = entries(data["proof"], "the proof", "grid", "cost_grid", "trusted" if word else "tree")
     grid, cost_grid = (whole(proof[key], f"the proof's {key}", 8, MAX_BITS) for key in ("grid", "cost_grid"))
-    statement = read_statement(data["question"], grid, cost_grid, meter)
+    statements = read_statements(data["question"], grid, cost_grid, meter)
+    statement = statements[0]
     claim = entries(data["claim"], "the claim", "lower", "upper")
     lower = None if claim["lower"] is None else number(claim["lower"], "the claimed lower bound")
     if lower is not None and lower < 0.0:
         raise Refusal("the claimed lower bound is negative")
-    upper = _check_witness(statement, data["witness"], claim["upper"], lower)
+    upper = _check_witness(statements, data["witness"], claim["upper"], lower)
     deployed = read_deployed(data["deployed"])
     if deployed and upper is None:
         raise Refusal("an answer of the deployed model is recorded, but no row that it is about")
     about: dict[str, Any] = {
         "lower": math.inf if lower is None else lower, "upper": upper, "deployed": deployed,
         "network": statement.fingerprint, "question": statement.question,
+        "schema": hashlib.sha256(canonical(data["question"]["schema"])).hexdigest(),
+        "features": feature_words(statement, data["witness"]), "rules": rule_words(statement),
     }  # fmt: skip
     if word:
         solver = _text(proof["trusted"], "the trusted solver")
@@ -138,10 +151,13 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
             + describe(statement, lower, upper, data["witness"])
         )
         return CheckResult(verdict=TRUSTED, statement=words, trusted=solver, **about)
-    walk = TreeWalk(statement, radius_of(statement, lower))
-    walk.check_tree(listed(proof["tree"], "the tree"))
+    tree, nodes, leaves = listed(proof["tree"], "the tree"), 0, 0
+    for k, one in enumerate(statements):  # one tree after the other
+        walk = TreeWalk(one, radius_of(one, lower))
+        walk.check_tree(tree, nodes, last=k == len(statements) - 1)
+        nodes, leaves = walk.nodes, leaves + walk.leaves
     words = describe(statement, lower, upper, data["witness"])
-    return CheckResult(verdict=VALID, statement=words, nodes=walk.nodes, leaves=walk.leaves, **about)
+    return CheckResult(verdict=VALID, statement=words, nodes=nodes, leaves=leaves, **about)
 
 
 def _text(value: Any, what: str, most: int = 200) -> str:
@@ -176,15 +192,17 @@ def radius_of(statement: Statement, lower: float | None) -> int | None:
     return -(-cost.numerator // cost.denominator)
 
 
-def _check_witness(statement: Statement, witness: Any, upper: Any, lower: float | None) -> float | None:
+def _check_witness(statements: tuple[Statement, ...], witness: Any, upper: Any, lower: float | None) -> float | None:
+    statement = statements[0]
     if witness is None:
         if upper is not None:
             raise Refusal("an upper bound is claimed without a row that shows it")
         return None
     point = read_point(statement.schema, witness, "the witness")
     bound = number(upper, "the claimed upper bound")
-    if refusal := witness_refusal(statement, point, bound):
-        raise Refusal(f"the witness fails: {refusal}")
+    refusals = [witness_refusal(one, point, bound) for one in statements]
+    if all(refusals):
+        raise Refusal(f"the witness fails: {refusals[0]}")
     if lower is None or lower > bound:
         raise Refusal("the witness is nearer than the claimed lower bound")
     return bound
@@ -212,31 +230,39 @@ class TreeWalk:
         whole_region = Region(statement, Box.whole(statement), radius)
         self.known: Bounds | None = None if whole_region.empty else whole_region.bounds
         """Bounds over the whole ball: they hold in every leaf. None: nothing is left in the ball."""
+        self.in_reach: list[list[Reach]] = [] if statement.forest is None else within_reach(statement, radius)
 
-    def check_tree(self, tree: list[Any]) -> None:
+    def check_tree(self, tree: list[Any], first: int = 0, *, last: bool = True) -> None:
+        """Check the tree that begins at a place of the list, and ends there if it is the `last` one."""
         if len(tree) > MAX_NODES:
             raise Refusal(f"the tree has more than {MAX_NODES} nodes")
-        waiting = [(Box.whole(self.statement), 0)]
-        for self.nodes, node in enumerate(tree, start=1):
-            if not waiting:
-                raise Refusal(f"node {self.nodes} of the tree is one too many")
+        waiting, self.nodes = [(Box.whole(self.statement), 0)], first
+        while waiting and self.nodes < len(tree):
+            node = tree[self.nodes]
+            self.nodes += 1
             self.statement.meter.tick()
             box, depth = waiting.pop()
-            if isinstance(node, dict):
+            if isinstance(node, dict) and "bounds" not in node:
                 self.check_leaf(box, node)
                 self.leaves += 1
                 continue
             if depth >= MAX_DEPTH:
                 raise Refusal(f"the tree is deeper than {MAX_DEPTH}")
-            first, second = self._split(box, listed(node, f"node {self.nodes} of the tree"))
-            waiting += [(second, depth + 1), (first, depth + 1)]
+            if isinstance(node, dict):
+                waiting.append((self._bounded(box, node), depth + 1))
+                continue
+            one, other = self._split(box, listed(node, f"node {self.nodes} of the tree"))
+            waiting += [(other, depth + 1), (one, depth + 1)]
         if waiting:
             raise Refusal(f"the tree is cut off: {len(waiting)} regions are not closed")
+        if last and self.nodes < len(tree):
+            raise Refusal(f"node {self.nodes + 1} of the tree is one too many")
 
     def _split(self, box: Box, node: list[Any]) -> tuple[Box, Box]:
-        """["number", feature, change], ["option", feature, option] or ["relu", layer, neuron]."""
+        """["number", feature, change], ["option", feature, option], ["relu", layer, neuron], ["change", feature], or
+        ["cut", feature, threshold]."""
         where = f"node {self.nodes} of the tree"
-        if len(node) != 3 or node[0] not in ("number", "option", "relu"):
+        if not node or {"number": 3, "option": 3, "relu": 3, "change": 2, "cut": 3}.get(str(node[0])) != len(node):
             raise Refusal(f"{where} is no split")
         statement = self.statement
         if node[0] == "relu":
@@ -244,16 +270,46 @@ class TreeWalk:
             return box.split_relu(layer, whole(node[2], f"{where}: the neuron", 0, statement.sizes[layer] - 1))
         g = whole(node[1], f"{where}: the feature", 0, len(statement.schema) - 1)
         feature = statement.schema.features[g]
-        if isinstance(feature, Choice) != (node[0] == "option"):
+        if node[0] == "change":
+            return box.split_change(statement, g)
+        if node[0] == "cut" and not isinstance(feature, StatedChoice):
+            return box.split_cut(statement, g, number(node[2], f"{where}: the threshold"))
+        if isinstance(feature, StatedChoice) != (node[0] == "option"):
             raise Refusal(f"{where} does not fit the kind of feature {g}")
-        if isinstance(feature, Choice):
+        if isinstance(feature, StatedChoice):
             return box.split_option(g, whole(node[2], f"{where}: the option", 0, len(feature.options) - 1))
         change = scaled(number(node[2], f"{where}: the change"), statement.grid, f"{where}: the change")
         return box.split_number(statement, g, change)
 
-    def check_leaf(self, box: Box, leaf: dict[str, Any]) -> None:
-        """{"rows": [[layer, neuron, sign, slopes, multiplier], ...]}: their combination must be negative everywhere."""
+    def _bounded(self, box: Box, node: dict[str, Any]) -> Box:
+        """{"bounds": [[layer, neuron, sign, bound, multipliers], ...]}: what is shown of the box."""
         where = f"node {self.nodes} of the tree"
+        return check_steps(
+            self._steps(box, where), self.statement, box, entries(node, where, "bounds")["bounds"], where
+        )
+
+    def _steps(self, box: Box, where: str) -> ShownBounds | None:
+        if self.statement.forest is not None:
+            raise Refusal(f"{where}: multipliers are of networks, and this model has trees")
+        if self.known is None:
+            return None
+        return ShownBounds(self.statement, Region(self.statement, box, self.radius, hidden=False), self.known)
+
+    def _check_multipliers(self, box: Box, leaf: dict[str, Any], where: str) -> None:
+        """{"multipliers": [conditions, hidden neurons]}: what they combine to must be negative everywhere."""
+        read = read_multipliers(self.statement, entries(leaf, where, "multipliers")["multipliers"], where)
+        steps = self._steps(box, where)
+        if steps is not None and not steps.closes(read):
+            raise Refusal(f"{where} is not closed: a favourable row nearer than claimed may be in it")
+
+    def check_leaf(self, box: Box, leaf: dict[str, Any]) -> None:
+        """{"rows": [[layer, neuron, sign, slopes, multiplier], ...]}: their combination must be negative everywhere.
+        Or multipliers.
+        """
+        where = f"node {self.nodes} of the tree"
+        if "multipliers" in leaf:
+            self._check_multipliers(box, leaf, where)
+            return
         rows = listed(entries(leaf, where, "rows")["rows"], f"{where}: the rows")
         if len(rows) > MAX_ROWS:
             raise Refusal(f"{where} has more than {MAX_ROWS} rows")
@@ -261,6 +317,8 @@ class TreeWalk:
         sides = (box.extent(self.statement.meter) if region is None else region.extent).sides
         read = [self._row(sides, listed(row, f"{where}: a row", 5), where) for row in rows]
         if region is None or region.empty:
+            return
+        if self.statement.forest is not None and not read and closes(region, self.in_reach):
             return
         if not read or most_of_rows(region, read) >= 0:
             raise Refusal(f"{where} is not closed: a favourable row nearer than claimed may be in it")

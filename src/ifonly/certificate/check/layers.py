@@ -6,19 +6,27 @@ import hashlib
 import math
 import struct
 from collections.abc import Sequence
+from fractions import Fraction
 from itertools import accumulate
 from operator import add
-from typing import Any
+from typing import Any, TypeAlias
 
-from ifonly.certificate.check.reading import CheckBudget, Refusal, entries, listed, number, scaled, whole
-from ifonly.printing import quoted
-from ifonly.schema import Choice, Numeric, Schema
+from ...printing import quoted
+from .reading import CheckBudget, Refusal, entries, listed, number, scaled, whole
+from .rules import RuleLiteral
+from .schema import StatedChoice, StatedNumeric, StatedSchema
 
 MAX_WEIGHTS = 5_000_000
 MOST_FINE = 1_074
 """No float64 is finer than 2^-this."""
 SLOPE_BITS = 44
 """Slopes of chords are counted in units of 2^-S."""
+
+Weights: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
+Biases: TypeAlias = tuple[tuple[int, ...], ...]
+Columns: TypeAlias = tuple[tuple[tuple[int, ...], ...], ...]
+Integers: TypeAlias = tuple[tuple[int, ...], Weights, Biases, Columns]
+"""Exponents, weights and biases of every layer, and what each column adds to layer 0."""
 
 
 def read_network(value: Any, inputs: int, meter: CheckBudget) -> list[tuple[list[list[float]], list[float]]]:
@@ -55,6 +63,14 @@ def read_target(value: Any, outputs: int) -> tuple[str, float, list[tuple[dict[i
         else:
             rows = [({index: 1, j: -1}, 0.0) for j in range(outputs) if j != index]
         wanted = f"the decision {quoted(value['label'])} (class {index} of {max(outputs, 2)})"
+    elif isinstance(value, dict) and "ahead" in value:
+        entries(value, "the target", "ahead", "of", "label", "margin")
+        index = whole(value["ahead"], "the wanted class", 0, outputs - 1)
+        others = [whole(j, "another class", 0, outputs - 1) for j in listed(value["of"], "the other classes")]
+        if not isinstance(value["label"], str) or not others or index in others or len(set(others)) < len(others):
+            raise Refusal("the wanted class must have a label, and be ahead of others, each once")
+        rows = [({index: 1, j: -1}, 0.0) for j in others]
+        wanted = f"class {index} ({quoted(value['label'])}) ahead of {', '.join(f'class {j}' for j in others)}"
     else:
         entries(value, "the target", "output", "at_least", "at_most", "margin")
         output = whole(value["output"], "the target's output", 0, outputs - 1)
@@ -129,35 +145,76 @@ def _combined(rows: list[tuple[int, ...]], coefficients: dict[int, int], meter: 
 
 def longest_number(
     weights: tuple[tuple[tuple[int, ...], ...], ...], biases: tuple[tuple[int, ...], ...],
-    columns: tuple[tuple[tuple[int, ...], ...], ...], schema: Schema, grid: int,
+    columns: tuple[tuple[tuple[int, ...], ...], ...], schema: StatedSchema, grid: int,
 ) -> int:  # fmt: skip
     """No coefficient or constant of backward substitution, and no value of a neuron, has more bits than this."""
-    far = max((math.frexp(max(abs(f.lower), abs(f.upper)))[1] for f in schema.features if isinstance(f, Numeric)),
+    far = max((math.frexp(max(abs(f.lower), abs(f.upper)))[1] for f in schema.features if isinstance(f, StatedNumeric)),
               default=0)  # fmt: skip
-    most = max(_bits(one) for part in columns for one in part) + len(schema).bit_length()
+    most = max((_bits(one) for part in columns for one in part), default=0) + len(schema).bit_length()
     total = most + max(far, 0) + 2 * max(grid, MOST_FINE) + 2
     for layer, bias in zip(weights, biases, strict=True):
-        wide = max(len(layer), len(layer[0])).bit_length()
-        total += max(max(map(_bits, layer)), _bits(bias) - grid) + SLOPE_BITS + wide + 1
+        wide = max(len(layer), len(layer[0]) if layer else 0).bit_length()
+        total += max(max(map(_bits, layer), default=0), _bits(bias) - grid) + SLOPE_BITS + wide + 1
     return total
 
 
+def beside(schema: StatedSchema, literals: tuple[RuleLiteral, ...], network: Integers, grid: int) -> Integers:
+    """The network with the literals as neurons of its first hidden layer that lead nowhere.
+
+    Without a hidden layer it gets one first: the conditions, lifted by a power of two so that they are never negative.
+    """
+    if not literals:
+        return network
+    exponents, weights, biases, columns = network if len(network[0]) > 1 else _with_hidden_layer(schema, network, grid)
+    bits, none = exponents[0], (0,) * len(literals)
+    weights = (weights[0], tuple((*row, *none) for row in weights[1]), *weights[2:])
+    biases = ((*biases[0], *(one.constant << bits + grid for one in literals)), *biases[1:])
+    own: list[dict[int, tuple[int, ...]]] = [
+        {**{g: (a,) for g, a in one.numbers}, **dict(one.options)} for one in literals
+    ]
+    wider = []
+    for g, part in enumerate(columns):
+        wider.append(tuple(
+            (*column, *(mine[g][c] << bits if g in mine else 0 for mine in own)) for c, column in enumerate(part)
+        ))  # fmt: skip
+    return exponents, weights, biases, tuple(wider)
+
+
+def _with_hidden_layer(schema: StatedSchema, network: Integers, grid: int) -> Integers:
+    """A network without hidden layers, with one: its conditions, lifted by a power of two."""
+    exponents, weights, biases, columns = network
+    far = [max(abs(Fraction(f.lower)), abs(Fraction(f.upper))) if isinstance(f, StatedNumeric) else Fraction(1)
+           for f in schema.features]  # fmt: skip
+    size = sum(math.ceil(v) * max(abs(w) for one in part for w in one) for v, part in zip(far, columns, strict=True))
+    bits = exponents[0]
+    lift = 1 << max(size >> bits, max(map(abs, biases[0]), default=0) >> bits + grid, 1).bit_length() + 1
+    count = len(biases[0])
+    exponents = (bits, 0)
+    same = tuple(tuple(int(i == j) for j in range(count)) for i in range(count))
+    weights = (weights[0], same)
+    lifted = tuple(b + (lift << bits + grid) for b in biases[0])
+    biases = (lifted, tuple(-(lift << grid) for _ in range(count)))
+    return exponents, weights, biases, columns
+
+
 def _bits(values: Sequence[int]) -> int:
-    return max(map(int.bit_length, values))
+    return max(map(int.bit_length, values), default=0)
 
 
 def columns_of(
-    schema: Schema, rows: tuple[tuple[int, ...], ...], meter: CheckBudget
+    schema: StatedSchema, rows: tuple[tuple[int, ...], ...], meter: CheckBudget
 ) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """What one unit of a number, or an option, adds to each neuron of layer 0."""
     result: list[tuple[tuple[int, ...], ...]] = []
     for feature, places in zip(schema.features, schema.feature_columns, strict=True):
-        own = [tuple(row[place] for row in rows) for place in places.tolist()]
-        if isinstance(feature, Choice) and feature.encoding == "thermometer":  # a level has its own bit and all below
+        own = [tuple(row[place] for row in rows) for place in places]
+        if (
+            isinstance(feature, StatedChoice) and feature.encoding == "thermometer"
+        ):  # a level has its own bit and all below
             own = [*accumulate(own, lambda a, b: tuple(map(add, a, b)))]
-        elif isinstance(feature, Choice) and feature.encoding == "dummy":  # the first option has no column
+        elif isinstance(feature, StatedChoice) and feature.encoding == "dummy":  # the first option has no column
             own = [tuple([0] * len(rows)), *own]
-        elif isinstance(feature, Choice) and feature.encoding == "code":  # the option's number
+        elif isinstance(feature, StatedChoice) and feature.encoding == "code":  # the option's number
             meter.keep(len(feature.options) * sum(w.bit_length() + 24 for w in own[0]))
             own = [tuple(option * w for w in own[0]) for option in range(len(feature.options))]
         for column in own:

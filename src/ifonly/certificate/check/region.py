@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ifonly.certificate.check.box import ACTIVE, INACTIVE, Box
-from ifonly.certificate.check.knapsack import best_price, greedy, hull
-from ifonly.certificate.check.layers import SLOPE_BITS
-from ifonly.certificate.check.reading import AT_ONCE
-from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement, to_step
-from ifonly.schema import Numeric
+from .box import Box
+from .knapsack import best_price, greedy, hull
+from .layers import SLOPE_BITS
+from .reading import AT_ONCE
+from .rules import ACTIVE, INACTIVE, narrow
+from .schema import StatedNumeric
+from .statement import ADDITIVE, MAXIMUM, SQUARED, Statement
 
 ONE = 1 << SLOPE_BITS
 
@@ -32,6 +33,7 @@ class Item:
     up: int
     down: int
     rate: int
+    rate_down: int
     jump: int
     moved: int
     """How far the corner is from the factual."""
@@ -44,20 +46,27 @@ class Item:
 
 
 class Region:
-    """A box cut with the ball of cost `radius` (None: no ball), ready for bounds. `empty` says that nothing is left."""
+    """A box cut with the ball of cost `radius` (None: no ball), ready for bounds. `empty` says that nothing is left.
 
-    def __init__(self, statement: Statement, box: Box, radius: int | None, known: Bounds | None = None) -> None:
+    `hidden=False`: the hidden neurons are not bounded anew, and only `most` can be asked.
+    """
+
+    def __init__(
+        self, statement: Statement, box: Box, radius: int | None, known: Bounds | None = None, *, hidden: bool = True
+    ) -> None:
         self.statement, self.radius = statement, radius
         self.extent = box.extent(statement.meter)
         self.items: list[Item] = []
         self.columns: list[tuple[int, ...]] = []
         self.corner: list[int] = []
+        self.corner_costs: list[int] = []
         self.budget: int | None = None
         self.bounds: Bounds = []
         self.chords: list[tuple[list[int], list[int], list[int]]] = []
         """Layer: upper slope and intercept, and slope below, of each ReLU."""
         self._tick = statement.meter.tick if statement.slow else None
-        self.empty = not self._clip() or not self._bound_hidden(known)
+        fits = narrow(statement, self.extent) and self._clip()
+        self.empty = not fits or (hidden and not self._bound_hidden(known))
 
     # ------------------------------------------------------------------ box and ball
 
@@ -66,17 +75,18 @@ class Region:
         statement, box = self.statement, self.extent
         costs = []
         for g, feature in enumerate(statement.schema.features):
-            if isinstance(feature, Numeric):
+            if isinstance(feature, StatedNumeric):
                 if box.low[g] > box.high[g]:
                     return False
                 self.corner.append(max(box.low[g], min(box.high[g], 0)))
-                costs.append(self._number_cost(g, abs(self.corner[g])))
+                costs.append(self.number_cost(g, self.corner[g]))
             else:
                 if not box.options[g]:
                     return False
                 price = statement.option_costs[g]
                 self.corner.append(min(box.options[g], key=price.__getitem__))
                 costs.append(price[self.corner[g]])
+        self.corner_costs = costs
         spent = max(costs) if statement.norm == MAXIMUM else sum(costs)
         if self.radius is not None:
             if spent >= self.radius:
@@ -86,7 +96,7 @@ class Region:
         for g, feature in enumerate(statement.schema.features):
             statement.meter.tick()
             columns = statement.columns[g]
-            if isinstance(feature, Numeric):
+            if isinstance(feature, StatedNumeric):
                 z = [a + self.corner[g] * w for a, w in zip(z, columns[0], strict=True)] if self.corner[g] else z
                 self._add_number(g)
             else:
@@ -97,38 +107,46 @@ class Region:
         self.first = z
         return True
 
-    def _number_cost(self, g: int, change: int) -> int:
-        rate = self.statement.rates[g]
-        if self.statement.norm == SQUARED:
-            return rate * change * change
-        return rate * change + (self.statement.jumps[g] if change else 0)
+    def dearer(self, extra: int, g: int, cost: int) -> int:
+        """What the region's cheapest row costs more, if a feature costs so much: beyond the corner (linf: in all)."""
+        return max(extra, cost) if self.statement.norm == MAXIMUM else extra + cost - self.corner_costs[g]
+
+    def affords(self, extra: int) -> bool:
+        """Is that below the radius?"""
+        most = self.radius if self.statement.norm == MAXIMUM else self.budget
+        return most is None or extra < most
+
+    def number_cost(self, g: int, change: int) -> int:
+        cost = self.statement.number_cost(g, change)
+        return cost if change or g not in self.extent.changed else cost + self.statement.jumps[g]
 
     def _add_number(self, g: int) -> None:
         statement, corner = self.statement, self.corner[g]
         low, high = self.extent.low[g], self.extent.high[g]
-        reach = self._reach(g, abs(corner))
-        if reach is not None:
-            low, high = max(low, corner - reach), min(high, corner + reach)
-            low, high = to_step(low, high, statement.domains[g].step)
+        if corner > 0:  # only away from the factual
+            rates = (statement.rates[g], statement.rates[g])
+        else:
+            rates = (statement.rates[g] if corner == 0 else statement.rates_down[g], statement.rates_down[g])
+        up, down = (self._reach(g, abs(corner), rate) for rate in rates)
+        high = high if up is None else min(high, corner + up)
+        low = low if down is None else max(low, corner - down)
+        low, high = statement.domains[g].inward(low, high)
         if low < high:
-            jump = 0 if corner else statement.jumps[g]
-            item = Item(
-                g, len(self.columns), high - corner, corner - low, statement.rates[g], jump, abs(corner), (), ()
-            )
+            jump = 0 if corner or g in self.extent.changed else statement.jumps[g]
+            item = Item(g, len(self.columns), high - corner, corner - low, *rates, jump, abs(corner), (), ())
             self.items.append(item)
             self.columns.append(statement.columns[g][0])
 
-    def _reach(self, g: int, moved: int) -> int | None:
+    def _reach(self, g: int, moved: int, rate: int) -> int | None:
         """How far from the corner a number can go within the ball, rounded up; None for any distance."""
         statement = self.statement
-        rate = statement.rates[g]
         if self.budget is None or self.radius is None:
             return None
         if statement.norm == SQUARED:
             return math.isqrt(self.budget // rate + moved * moved) + 1 - moved if rate else None
         if statement.norm == MAXIMUM:
             return max(self.radius // rate + 1 - moved, 0) if rate else None
-        left = self.budget - (0 if moved else statement.jumps[g])
+        left = self.budget - (0 if moved or g in self.extent.changed else statement.jumps[g])
         if left < 0:
             return 0
         return left // rate + 1 if rate else None
@@ -144,7 +162,7 @@ class Region:
                 kept.append((option, beyond))
         if kept:
             costs, options = tuple(c for _, c in kept), tuple(o for o, _ in kept)
-            self.items.append(Item(g, len(self.columns), 0, 0, 0, 0, 0, costs, options))
+            self.items.append(Item(g, len(self.columns), 0, 0, 0, 0, 0, 0, costs, options))
             for option in options:
                 statement.meter.tick()
                 self.columns.append(tuple(a - b for a, b in zip(columns[option], columns[corner], strict=True)))
@@ -162,7 +180,7 @@ class Region:
             for i in range(statement.sizes[layer]):
                 low, high = known[layer][i] if known is not None else self._first_bounds(layer, i)
                 side = self.extent.sides.get((layer, i), 0)
-                low, high = max(low, 0) if side == ACTIVE else low, min(high, 0) if side == INACTIVE else high
+                low, high = self.extent.bounds(layer, i, low, high)
                 if known is not None and layer and low < 0 < high:
                     least, most = self._interval(layer, i)
                     low, high = max(low, least), min(high, most)
@@ -217,7 +235,7 @@ class Region:
         statement = self.statement
         unit = statement.exponents[layer]
         if layer == 0:
-            return [sign * column[i] for column in self.columns], sign * self.first[i], unit
+            return [sign * column[i] for column in self.columns], sign * self.first[i] + self._decimal_slack(i), unit
         v = [sign * w for w in statement.weight_rows[layer][i]]
         constant = sign * statement.biases[layer][i]
         while layer > 0:
@@ -230,6 +248,11 @@ class Region:
             unit += SLOPE_BITS + bits
             v = statement.products(v, self.columns if layer == 0 else statement.weight_columns[layer])
         return v, constant, unit
+
+    def _decimal_slack(self, i: int) -> int:
+        """What decimals may add to neuron i of layer 0, if it is a literal."""
+        literal = i - self.statement.first_literal
+        return self.statement.rooms[literal] << self.statement.exponents[0] if literal >= 0 else 0
 
     def _replace(self, v: list[int], constant: int, layer: int, below: list[int]) -> int:
         """Coefficients of ReLUs become those of the pre-activations, in place; returns the constant."""
@@ -268,7 +291,8 @@ class Region:
                 v = a[item.first]
                 reach = item.up if v > 0 else item.down
                 if v and reach:
-                    gains.append((item.jump + item.rate * reach, abs(v) * reach))
+                    rate = item.rate if v > 0 else item.rate_down
+                    gains.append((item.jump + rate * reach, abs(v) * reach))
         total = constant + sum(gain for _, gain in gains)
         if self.budget is None or self.statement.norm == MAXIMUM or total < 0:
             return total
@@ -303,8 +327,8 @@ class Region:
                 most = max(most, (v << self.statement.grid + shift) - m * c)
             return most
         v = a[item.first]
-        reach, v = (item.up if v > 0 else item.down), abs(v) << shift
-        cost = m * item.rate
+        reach, rate, v = *((item.up, item.rate) if v > 0 else (item.down, item.rate_down)), abs(v) << shift
+        cost = m * rate
         rise = v - 2 * cost * item.moved  # the slope at the corner
         if rise <= 0:
             return 0
@@ -323,9 +347,11 @@ class Region:
                 if item.options:
                     choices.append([(c / (1 << statement.cost_unit), v / one)
                                     for c, v in zip(item.costs, item.of(a), strict=True) if v > 0])  # fmt: skip
-                elif a[item.first] and item.rate:
-                    reach = item.up if a[item.first] > 0 else item.down
-                    numbers.append((abs(a[item.first]) / one, item.rate / costs, item.moved / grid, reach / grid))
+                elif a[item.first]:
+                    up = a[item.first] > 0
+                    reach, rate = (item.up, item.rate) if up else (item.down, item.rate_down)
+                    if rate:
+                        numbers.append((abs(a[item.first]) / one, rate / costs, item.moved / grid, reach / grid))
             budget = (self.budget or 0) / (1 << statement.cost_unit)
             return best_price(numbers, choices, budget, statement.meter.tick)
         except (ArithmeticError, ValueError):  # too large or too small for floating point: do without a price

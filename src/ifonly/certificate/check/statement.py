@@ -7,6 +7,7 @@ Numbers of a point are counted in units of 2^-P (`P` is the certificate's "grid"
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,8 +15,21 @@ from itertools import accumulate
 from operator import mul
 from typing import Any
 
-from ifonly.certificate.check.layers import columns_of, fingerprint, integers, longest_number, read_network, read_target
-from ifonly.certificate.check.reading import (
+from ...printing import quoted
+from ..format import canonical
+from .domains import KINDS, Domain, read_domains
+from .layers import (
+    MAX_WEIGHTS,
+    Integers,
+    beside,
+    columns_of,
+    fingerprint,
+    integers,
+    longest_number,
+    read_network,
+    read_target,
+)
+from .reading import (
     AT_ONCE,
     FEW,
     CheckBudget,
@@ -26,16 +40,13 @@ from ifonly.certificate.check.reading import (
     scaled,
     whole,
 )
-from ifonly.certificate.format import canonical
-from ifonly.errors import IfonlyError
-from ifonly.printing import quoted
-from ifonly.schema import Choice, Integer, Numeric, Schema
-from ifonly.schema.io import schema_from_json, schema_to_json
+from .rules import OWN, Rules, read_rules, rooms
+from .schema import StatedChoice, StatedInteger, StatedNumeric, StatedSchema, read_schema
+from .trees import StatedForest, read_forest
 
 MAX_BITS = 2400
 """Of the grids."""
-MAX_COLUMNS = 20_000
-"""Encoded columns, and numbers and options together."""
+MAX_ALTERNATIVES = 64
 MAX_NUMBER = 65_536
 """Bits of the largest number that backward substitution through the network can lead to."""
 LONG_NUMBER, MANY_COLUMNS = 4_096, 512
@@ -45,22 +56,31 @@ NORMS = {"l0": ADDITIVE, "l1": ADDITIVE, "l0+l1": ADDITIVE, "l2": SQUARED, "linf
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
-    """What one feature may become. Numbers: an interval of changes, in units of 2^-P, on the grid of `step` (0: any).
-    Choices: `options`, the allowed ones.
-    """
+class Directions:
+    """Costs by direction and by transition: what the change of a feature is multiplied by, or is."""
 
-    low: int
-    high: int
-    step: int
-    options: tuple[int, ...]
+    up: tuple[Fraction, ...]
+    down: tuple[Fraction, ...]
+    transitions: dict[tuple[int, int, int], Fraction]
+
+    def times(self, g: int, change: Fraction | int) -> Fraction:
+        return self.up[g] if change > 0 else self.down[g]
+
+    def option_change(self, g: int, kind: str, before: int, after: int, scale: Fraction) -> Fraction:
+        """The change from one option to another; scale is the number of levels of an ordinal, else 1."""
+        if before == after:
+            return Fraction(0)
+        if (g, before, after) in self.transitions:
+            return self.transitions[g, before, after]
+        moved = abs(after - before) if kind == "ordinal" else 1
+        return self.times(g, after - before) * moved / scale
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
     """The question in integers."""
 
-    schema: Schema
+    schema: StatedSchema
     factual: tuple[float, ...]
     norm: str
     norm_name: str
@@ -68,7 +88,9 @@ class Statement:
     scales: tuple[Fraction, ...]
     jump: Fraction
     rate: Fraction
+    costs: Directions
     constraints: tuple[dict[str, Any], ...]
+    rules: Rules
     wanted: str
     margin: float
     grid: int
@@ -76,8 +98,11 @@ class Statement:
     cost_unit: int
     """K: costs are in units of 2^-K."""
     domains: tuple[Domain, ...]
+    literal_starts: tuple[int, ...]
+    """Of each literal: its constant and its numbers at the factual, without its options, in units of 2^-P."""
     rates: tuple[int, ...]
-    """Numbers: cost of one unit of change (l2: of one squared unit), in units that make rate * change a cost."""
+    """Numbers: cost of one unit of change up (l2: of one squared unit), in units that make rate * change a cost."""
+    rates_down: tuple[int, ...]
     jumps: tuple[int, ...]
     option_costs: tuple[tuple[int, ...], ...]
     exponents: tuple[int, ...]
@@ -92,7 +117,16 @@ class Statement:
     at_factual: tuple[int, ...]
     """Layer 0 at the factual, in units of 2^-(e[0] + P)."""
     sizes: tuple[int, ...]
-    """Neurons of each layer; the last one holds the conditions."""
+    """Neurons of each layer, literals included; the last one holds the conditions."""
+    own_sizes: tuple[int, ...]
+    """Neurons of each hidden layer of the network alone."""
+    first_literal: int
+    """Where the literals begin among the neurons of layer 0."""
+    forest: StatedForest | None
+    """Of a model of trees; its layers hold nothing but literals."""
+    rooms: tuple[int, ...]
+    """Of each literal: what decimals can differ from float64 by, in units of 2^-P."""
+    is_choice: tuple[bool, ...]
     starts: tuple[int, ...]
     """How many hidden neurons stand before each layer."""
     slow: bool
@@ -110,10 +144,16 @@ class Statement:
     def about(self, factual: tuple[float, ...]) -> Statement:
         """The same question about another person."""
         schema, grid = self.schema, self.grid
-        domains = _domains(schema, factual, self.constraints, grid, self.meter)
+        simple = tuple(one for one in self.constraints if one["kind"] in KINDS)
+        domains = read_domains(schema, factual, simple, grid, self.meter)
         options = tuple(_option_costs(self, g, factual[g]) for g in range(len(schema)))
         start = _at_factual(schema, self.columns, self.biases[0], factual, grid, self.meter)
-        return replace(self, factual=factual, domains=domains, option_costs=options, at_factual=start)
+        starts = tuple(
+            (one.constant << grid) + sum(a * scaled(factual[g], grid, "the factual") for g, a in one.numbers)
+            for one in self.rules.literals
+        )
+        return replace(self, factual=factual, domains=domains, option_costs=options, at_factual=start,
+                       literal_starts=starts)  # fmt: skip
 
     # ------------------------------------------------------------------ a single row, exactly
 
@@ -122,10 +162,12 @@ class Statement:
         costs = []
         for g, feature in enumerate(self.schema.features):
             self.meter.tick()
-            change = abs(Fraction(point[g]) - Fraction(self.factual[g]))
-            if isinstance(feature, Choice) and feature.kind != "ordinal":
-                change = Fraction(change > 0)
-            costs.append(self.weights[g] * (self.jump * (change > 0) + self.rate * change / self.scales[g]))
+            change = Fraction(point[g]) - Fraction(self.factual[g])
+            if isinstance(feature, StatedChoice):
+                size = self.costs.option_change(g, feature.kind, int(self.factual[g]), int(point[g]), self.scales[g])
+            else:
+                size = self.costs.times(g, change) * abs(change) / self.scales[g]
+            costs.append(self.weights[g] * (self.jump * (change != 0) + self.rate * size))
         return costs
 
     def cost(self, point: tuple[float, ...]) -> Fraction:
@@ -139,17 +181,28 @@ class Statement:
             total += c * c if self.norm == SQUARED else c
         return total / n
 
+    def number_cost(self, g: int, change: int) -> int:
+        """The counted cost of a change of a number, of which the rest costs nothing."""
+        rate = self.rates[g] if change > 0 else self.rates_down[g]
+        return rate * change * change if self.norm == SQUARED else rate * abs(change) + (self.jumps[g] if change else 0)
+
+    def total(self, costs: list[int]) -> int:
+        """The counted cost of a row, from those of its features."""
+        return max(costs) if self.norm == MAXIMUM else sum(costs)
+
     def conditions(self, point: tuple[float, ...]) -> list[int]:
         """C s - d - margin of a row, in some unit: all must be >= 0. The unit becomes finer layer by layer."""
+        if self.forest is not None:
+            return self.forest.conditions(point, self.meter)
         changes = [Fraction(0)] * len(point)
         for g, feature in enumerate(self.schema.features):
-            if isinstance(feature, Numeric):
+            if isinstance(feature, StatedNumeric):
                 changes[g] = Fraction(point[g]) - Fraction(self.factual[g])
         finer = max(self.grid, *(change.denominator.bit_length() - 1 for change in changes))
         values = [z << finer - self.grid for z in self.at_factual]
         for g, columns in enumerate(self.columns):
             self.meter.tick()
-            if isinstance(self.schema.features[g], Numeric):
+            if isinstance(self.schema.features[g], StatedNumeric):
                 step = (changes[g] * 2**finer).numerator
                 values = [z + w * step for z, w in zip(values, columns[0], strict=True)] if step else values
             elif point[g] != self.factual[g]:
@@ -185,69 +238,140 @@ class Statement:
             if not _belongs(feature, point[g]):
                 return f"{quoted(feature.name)} cannot be {point[g]!r}"
             domain = self.domains[g]
-            if isinstance(feature, Choice):
+            if isinstance(feature, StatedChoice):
                 if int(point[g]) not in domain.options:
                     return f"{quoted(feature.name)} may not become option {int(point[g])}"
                 continue
             change = (Fraction(point[g]) - Fraction(self.factual[g])) * 2**self.grid
             if not domain.low <= change <= domain.high:
                 return f"{quoted(feature.name)} may not become {point[g]!r}"
-        return ""
+            if change and domain.inward(math.floor(change), math.floor(change)) != (change, change):
+                return f"{quoted(feature.name)} may not become {point[g]!r}, which is between its steps"
+        return self.rules.broken(self.schema, self.factual, point)
 
 
-def read_statement(question: Any, grid: int, cost_grid: int, meter: CheckBudget | None = None) -> Statement:
-    """The question of a certificate, checked and in integers."""
+def read_statements(
+    question: Any, grid: int, cost_grid: int, meter: CheckBudget | None = None
+) -> tuple[Statement, ...]:
+    """The question of a certificate, once for each alternative of its target; the first one has them all in words."""
+    target = question.get("target") if isinstance(question, dict) else None
+    if not isinstance(target, dict) or "any" not in target:
+        return (read_statement(question, grid, cost_grid, meter),)
+    given = listed(entries(target, "the target", "any")["any"], "the alternatives of the target")
+    if not 0 < len(given) <= MAX_ALTERNATIVES:
+        raise Refusal(f"a target has at most {MAX_ALTERNATIVES} alternatives, and at least one")
+    found = [read_statement(question, grid, cost_grid, meter, one) for one in given]
+    if len({one.margin for one in found}) > 1:
+        raise Refusal("the alternatives of the target have different margins")
+    words = " or ".join(one.wanted for one in found)
+    return replace(found[0], wanted=words), *found[1:]
+
+
+def read_statement(
+    question: Any, grid: int, cost_grid: int, meter: CheckBudget | None = None, target: Any = None
+) -> Statement:
+    """The question of a certificate, checked and in integers; of several targets this one."""
     meter = meter or CheckBudget()
-    entries(question, "the question", "schema", "network", "factual", "distance", "constraints", "target")
-    schema = _read_schema(question["schema"])
-    width = sum(len(f.options) if isinstance(f, Choice) else 1 for f in schema.features)
-    if max(len(schema.columns), width) > MAX_COLUMNS:
-        raise Refusal(f"the schema has more than {MAX_COLUMNS} columns, or numbers and options")
+    entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target")
+    schema = read_schema(question["schema"])
+    width = sum(len(f.options) if isinstance(f, StatedChoice) else 1 for f in schema.features)
     meter.tick()
     factual = read_point(schema, question["factual"], "the factual")
     meter.tick()
-    stack = read_network(question["network"], len(schema.columns), meter)
-    wanted, margin, rows = read_target(question["target"], len(stack[-1][1]))
-    norm_name, jump, rate, weights, scales = _read_distance(question["distance"], len(schema))
-    constraints = tuple(listed(question["constraints"], "the constraints"))
+    target = question["target"] if target is None else target
+    forest, stack, rows, wanted, margin = _read_model(question["model"], schema, target, meter)
+    norm_name, jump, rate, weights, scales, costs = _read_distance(question["distance"], schema)
+    constraints = _read_constraints(question["constraints"])
+    rules = read_rules(schema, tuple(one for one in constraints if one["kind"] in OWN), meter)
     norm = NORMS[norm_name]
     unit = cost_grid + (2 * grid if norm == SQUARED else grid)
-    exponents, weight_rows, biases = integers(stack, rows, margin, grid, meter)
-    columns = columns_of(schema, weight_rows[0], meter)
+    network = _integers(schema, stack, rows, margin, grid, meter)
+    exponents, weight_rows, biases, columns = _with_rules(schema, rules, network, grid, meter)
     sizes = tuple(map(len, biases))
     longest = longest_number(weight_rows, biases, columns, schema, grid)
     if longest > MAX_NUMBER:
         raise Refusal(f"the network leads to numbers of {longest} bits; at most {MAX_NUMBER} are checked")
+    up, down = (_rates(norm, rate, weights, scales, some, cost_grid, meter) for some in (costs.up, costs.down))
+    jumps = tuple(_floor(jump * weight, len(schema), unit) for weight in weights)
     statement = Statement(
-        schema, (), norm, norm_name, weights, scales, jump, rate, constraints, wanted, margin, grid, cost_grid, unit,
-        (), *_rates(norm, jump, rate, weights, scales, cost_grid, unit, meter), (),
+        schema, (), norm, norm_name, weights, scales, jump, rate, costs, constraints, rules, wanted, margin, grid,
+        cost_grid, unit, (), (), up, down, jumps, (),
         exponents, weight_rows, tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows), biases, columns, (),
-        sizes, tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
-        fingerprint(stack, meter), hashlib.sha256(canonical(question)).hexdigest(), meter,
+        sizes, tuple(len(bias) for _, bias in stack[:-1]), sizes[0] - len(rules.literals),
+        forest, rooms(schema, rules.literals, grid), tuple(isinstance(f, StatedChoice) for f in schema.features),
+        tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
+        _fingerprint(stack, question["model"], meter), hashlib.sha256(canonical(question)).hexdigest(), meter,
     )  # fmt: skip
     return statement.about(factual)
 
 
-def _read_schema(value: Any) -> Schema:
-    _check_size(value)
-    try:
-        schema = schema_from_json(value)
-    except (IfonlyError, TypeError, ValueError, OverflowError) as error:
-        raise Refusal(f"the schema cannot be read: {error}") from None
-    if canonical(schema_to_json(schema)) != canonical(value):
-        raise Refusal("the schema is not written as ifonly writes it: other entries, other numbers, or another order")
-    if schema.rules:
-        raise Refusal("the schema has rules of its own; a certificate states every rule among the constraints")
-    if schema.grids:
-        raise Refusal("the schema has real numbers with steps, which a certificate cannot state")
-    return schema
+_Stack = list[tuple[list[list[float]], list[float]]]
+
+
+def _read_model(
+    model: Any, schema: StatedSchema, target: Any, meter: CheckBudget
+) -> tuple[StatedForest | None, _Stack, list[tuple[dict[int, int], float]], str, float]:
+    """The trees, or the layers of the network and the conditions; what is wanted in words, and the margin."""
+    if _kind(model) == "trees":
+        forest, wanted, margin = read_forest(model, schema, lambda outputs: read_target(target, outputs), meter)
+        return forest, [], [], wanted, margin
+    layers = entries(model, "the model", "kind", "layers")["layers"]
+    stack = read_network(layers, len(schema.columns), meter)
+    wanted, margin, rows = read_target(target, len(stack[-1][1]))
+    return None, stack, rows, wanted, margin
+
+
+def _integers(
+    schema: StatedSchema,
+    stack: _Stack,
+    rows: list[tuple[dict[int, int], float]],
+    margin: float,
+    grid: int,
+    meter: CheckBudget,
+) -> Integers:
+    """The network in integers; of trees, two layers that hold nothing but the literals to come."""
+    if not stack:
+        columns = tuple(((),) * (len(f.options) if isinstance(f, StatedChoice) else 1) for f in schema.features)
+        return (0, 0), ((), ()), ((), ()), columns
+    exponents, weights, biases = integers(stack, rows, margin, grid, meter)
+    return exponents, weights, biases, columns_of(schema, weights[0], meter)
+
+
+def _with_rules(schema: StatedSchema, rules: Rules, network: Integers, grid: int, meter: CheckBudget) -> Integers:
+    width = sum(map(len, network[3]))
+    if len(rules.literals) * width > MAX_WEIGHTS:
+        raise Refusal(f"the rules have more than {MAX_WEIGHTS} numbers")
+    meter.keep(64 * len(rules.literals) * width)
+    return beside(schema, rules.literals, network, grid)
+
+
+def _kind(model: Any) -> str:
+    kind = model.get("kind") if isinstance(model, dict) else None
+    if not isinstance(kind, str) or kind not in ("network", "trees"):
+        raise Refusal(f"there is no kind of model {str(kind)[:60]!r}")
+    return kind
+
+
+def _fingerprint(stack: list[tuple[list[list[float]], list[float]]], model: Any, meter: CheckBudget) -> str:
+    """Of a network its own; of trees the sha256 of the model's canonical JSON."""
+    return fingerprint(stack, meter) if stack else hashlib.sha256(canonical(model)).hexdigest()
+
+
+def _read_constraints(value: Any) -> tuple[dict[str, Any], ...]:
+    constraints = tuple(listed(value, "the constraints"))
+    for one in constraints:
+        kind = one.get("kind") if isinstance(one, dict) else None
+        if not isinstance(kind, str) or kind not in (*KINDS, *OWN):
+            raise Refusal(f"there is no constraint {str(kind)[:60]!r}")
+    return constraints
 
 
 def _read_distance(
-    value: Any, features: int
-) -> tuple[str, Fraction, Fraction, tuple[Fraction, ...], tuple[Fraction, ...]]:
-    """The norm's name, jump, rate, weights and scales."""
-    distance = entries(value, "the distance", "norm", "jump", "rate", "weights", "scales")
+    value: Any, schema: StatedSchema
+) -> tuple[str, Fraction, Fraction, tuple[Fraction, ...], tuple[Fraction, ...], Directions]:
+    """The norm's name, jump, rate, weights, scales, and costs by direction."""
+    keys = ("weights", "scales", "up", "down")
+    distance = entries(value, "the distance", "norm", "jump", "rate", "transitions", *keys)
     name = distance["norm"]
     if not isinstance(name, str) or name not in NORMS:
         raise Refusal(f"there is no norm {str(name)[:60]!r}")
@@ -255,24 +379,28 @@ def _read_distance(
     pure = (Fraction(name == "l0"), Fraction(name != "l0"))
     if not (jump > 0 and rate > 0 if name == "l0+l1" else (jump, rate) == pure):
         raise Refusal(f"the shares of l0 and the rest do not fit the norm {name}")
-    weights, scales = (
-        tuple(_positive(value, key) for value in listed(distance[key], key, features)) for key in ("weights", "scales")
+    weights, scales, up, down = (
+        tuple(_positive(value, key) for value in listed(distance[key], key, len(schema))) for key in keys
     )
-    return name, jump, rate, weights, scales
+    return name, jump, rate, weights, scales, Directions(up, down, _transitions(distance["transitions"], schema))
 
 
-def _check_size(schema: Any) -> None:
-    """Refuse a schema that is too large before anything is made of it."""
-    features = schema.get("features") if isinstance(schema, dict) else None
-    count = len(features) if isinstance(features, list) else 0
-    for feature in features if isinstance(features, list) and count <= MAX_COLUMNS else ():
-        if isinstance(feature, dict):
-            count += sum(len(value) for value in feature.values() if isinstance(value, list))
-    if count > 2 * MAX_COLUMNS:
-        raise Refusal(f"the schema has more than {MAX_COLUMNS} columns, or numbers and options")
+def _transitions(value: Any, schema: StatedSchema) -> dict[tuple[int, int, int], Fraction]:
+    """[feature, option before, option after, change] of each."""
+    result: dict[tuple[int, int, int], Fraction] = {}
+    for one in listed(value, "the transitions"):
+        g, before, after, change = listed(one, "a transition", 4)
+        g = whole(g, "the feature of a transition", 0, len(schema) - 1)
+        feature = schema.features[g]
+        most = len(feature.options) - 1 if isinstance(feature, StatedChoice) else -1
+        ends = tuple(whole(end, "an option of a transition", 0, most) for end in (before, after))
+        if (g, *ends) in result:
+            raise Refusal("a transition is listed twice")
+        result[g, ends[0], ends[1]] = _positive(change, "a transition")
+    return result
 
 
-def read_point(schema: Schema, value: Any, what: str) -> tuple[float, ...]:
+def read_point(schema: StatedSchema, value: Any, what: str) -> tuple[float, ...]:
     """A row of the schema: one number per feature, options by index."""
     point = tuple(number(v, what) for v in listed(value, what, len(schema)))
     for feature, v in zip(schema.features, point, strict=True):
@@ -282,11 +410,11 @@ def read_point(schema: Schema, value: Any, what: str) -> tuple[float, ...]:
 
 
 def _belongs(feature: Any, value: float) -> bool:
-    if isinstance(feature, Choice):
+    if isinstance(feature, StatedChoice):
         return value == int(value) and 0 <= value < len(feature.options)
     if not feature.lower <= value <= feature.upper:
         return False
-    return not isinstance(feature, Integer) or (Fraction(value) - Fraction(feature.lower)) % feature.step == 0
+    return not isinstance(feature, StatedInteger) or (Fraction(value) - Fraction(feature.lower)) % feature.step == 0
 
 
 def _positive(value: Any, what: str) -> Fraction:
@@ -297,13 +425,13 @@ def _positive(value: Any, what: str) -> Fraction:
 
 
 def _at_factual(
-    schema: Schema, columns: tuple[tuple[tuple[int, ...], ...], ...], bias: tuple[int, ...],
+    schema: StatedSchema, columns: tuple[tuple[tuple[int, ...], ...], ...], bias: tuple[int, ...],
     factual: tuple[float, ...], grid: int, meter: CheckBudget,
 ) -> tuple[int, ...]:  # fmt: skip
     values = list(bias)
     for g, feature in enumerate(schema.features):
         meter.tick()
-        if isinstance(feature, Numeric):
+        if isinstance(feature, StatedNumeric):
             times, column = scaled(factual[g], grid, f"the factual's {quoted(feature.name)}"), columns[g][0]
         else:
             times, column = 1 << grid, columns[g][int(factual[g])]
@@ -311,97 +439,40 @@ def _at_factual(
     return tuple(values)
 
 
-# ---------------------------------------------------------------------- constraints and costs
-
-
-def _domains(
-    schema: Schema, factual: tuple[float, ...], constraints: tuple[Any, ...], grid: int, meter: CheckBudget
-) -> tuple[Domain, ...]:
-    """The values that schema and constraints leave to each feature."""
-    where = {name: g for g, name in enumerate(schema.names)}
-    ends = [[0.0, len(f.options) - 1.0] if isinstance(f, Choice) else [f.lower, f.upper] for f in schema.features]
-    allowed = [set(range(len(f.options))) if isinstance(f, Choice) else set() for f in schema.features]
-    for constraint in constraints:
-        meter.tick()
-        kind = constraint.get("kind") if isinstance(constraint, dict) else None
-        extra = {"range": ("lower", "upper"), "allowed": ("options",)}.get(str(kind), ())
-        entries(constraint, "a constraint", "kind", "feature", *extra)
-        name = constraint["feature"]
-        if not isinstance(name, str) or name not in where:
-            raise Refusal(f"a constraint is about an unknown feature, {str(name)[:60]!r}")
-        g = where[name]
-        _narrow(schema.features[g], factual[g], constraint, ends[g], allowed[g])
-    domains = []
-    for feature, before, own, options in zip(schema.features, factual, ends, allowed, strict=True):
-        meter.tick()
-        domains.append(_domain(feature, before, own, options, grid))
-    return tuple(domains)
-
-
-def _narrow(feature: Any, before: float, constraint: dict[str, Any], ends: list[float], options: set[int]) -> None:
-    """What one constraint leaves of the interval and the options of its feature."""
-    kind, name = constraint["kind"], quoted(feature.name)
-    if kind in ("only_up", "only_down") and isinstance(feature, Choice) and not feature.ordered:
-        raise Refusal(f"{name} has no order, so it cannot go only up or down")
-    if kind in ("fixed", "only_up", "only_down"):
-        if kind != "only_down":
-            ends[0] = max(ends[0], before)
-        if kind != "only_up":
-            ends[1] = min(ends[1], before)
-    elif kind == "range" and not isinstance(feature, Choice):
-        if constraint["lower"] is not None:
-            ends[0] = max(ends[0], number(constraint["lower"], "a range's lower end"))
-        if constraint["upper"] is not None:
-            ends[1] = min(ends[1], number(constraint["upper"], "a range's upper end"))
-    elif kind == "allowed" and isinstance(feature, Choice):
-        most = len(feature.options) - 1
-        options &= {whole(v, "an allowed option", 0, most) for v in listed(constraint["options"], "options")}
-    else:
-        raise Refusal(f"there is no constraint {str(kind)[:60]!r} for {name}")
-
-
-def _domain(feature: Any, before: float, interval: list[float], options: set[int], grid: int) -> Domain:
-    low, high = interval
-    if isinstance(feature, Choice):
-        return Domain(0, 0, 0, tuple(sorted(o for o in options if low <= o <= high)))
-    what = f"an end of {quoted(feature.name)}"
-    ends = [scaled(Fraction(end) - Fraction(before), grid, what) for end in (low, high)]
-    step = feature.step << grid if isinstance(feature, Integer) else 0
-    return Domain(*(to_step(ends[0], ends[1], step)), step, ())
-
-
-def to_step(low: int, high: int, step: int) -> tuple[int, int]:
-    """The interval with its ends moved inward to multiples of the step (changes are counted from the factual)."""
-    return (-(-low // step) * step, high // step * step) if step else (low, high)
+# ---------------------------------------------------------------------- costs
 
 
 def _rates(
-    norm: str, jump: Fraction, rate: Fraction, weights: tuple[Fraction, ...], scales: tuple[Fraction, ...],
-    cost_grid: int, unit: int, meter: CheckBudget,
-) -> tuple[tuple[int, ...], tuple[int, ...]]:  # fmt: skip
-    """Of each feature: what a unit of change costs (l2: a squared one), and what any change costs; rounded down."""
-    n, rates, jumps = len(weights), [], []
-    for weight, scale in zip(weights, scales, strict=True):
+    norm: str, rate: Fraction, weights: tuple[Fraction, ...], scales: tuple[Fraction, ...],
+    times: tuple[Fraction, ...], cost_grid: int, meter: CheckBudget,
+) -> tuple[int, ...]:  # fmt: skip
+    """Of each feature: what a unit of change in one direction costs (l2: a squared one), rounded down."""
+    n, rates = len(weights), []
+    for weight, scale, factor in zip(weights, scales, times, strict=True):
         meter.tick()
-        slope = rate * weight / scale
+        slope = rate * weight * factor / scale
         rates.append(_floor(slope * slope if norm == SQUARED else slope, n, cost_grid))
-        jumps.append(_floor(jump * weight, n, unit))
-    return tuple(rates), tuple(jumps)
+    return tuple(rates)
 
 
 def _option_costs(statement: Statement, g: int, before: float) -> tuple[int, ...]:
     """Of each option of a choice, rounded down."""
     feature, n = statement.schema.features[g], len(statement.schema)
-    if not isinstance(feature, Choice):
+    if not isinstance(feature, StatedChoice):
         return ()
-    weight, costs = statement.weights[g], {0: 0}
-    moves = [abs(option - int(before)) for option in range(len(feature.options))]
-    moves = moves if feature.kind == "ordinal" else [min(moved, 1) for moved in moves]
-    for moved in set(moves) - {0}:
-        statement.meter.tick()
-        part = weight * (statement.jump + statement.rate * moved / statement.scales[g])
-        costs[moved] = _floor(part * part if statement.norm == SQUARED else part, n, statement.cost_unit)
-    return tuple(costs[moved] for moved in moves)
+    result, known = [], dict[Fraction, int]()
+    for option in range(len(feature.options)):
+        size = statement.costs.option_change(g, feature.kind, int(before), option, statement.scales[g])
+        if size not in known or option == int(before):
+            statement.meter.tick()
+            part = statement.weights[g] * (statement.jump * (option != int(before)) + statement.rate * size)
+            cost = _floor(part * part if statement.norm == SQUARED else part, n, statement.cost_unit)
+            if option == int(before):
+                result.append(0)
+                continue
+            known[size] = cost
+        result.append(known[size])
+    return tuple(result)
 
 
 def _floor(value: Fraction, n: int, bits: int) -> int:

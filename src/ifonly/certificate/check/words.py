@@ -5,11 +5,13 @@ Whatever a file can choose freely (names, options, labels) is quoted, printable,
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from ifonly.certificate.check.statement import Statement
-from ifonly.printing import quoted
-from ifonly.schema import Choice, Integer
+from ...printing import json_object, quoted
+from .rules import OWN
+from .schema import StatedChoice, StatedInteger, StatedReal
+from .statement import Statement
 
 MOST_OPTIONS = 12
 """Of a feature that are listed; the question's sha256 covers the others."""
@@ -18,29 +20,110 @@ MOST_OPTIONS = 12
 def describe(statement: Statement, lower: float | None, upper: float | None, witness: Any) -> str:
     """What is claimed; then the network, the distance and the features it is claimed of, line by line."""
     schema = statement.schema
-    sizes = ", ".join(map(str, statement.sizes[:-1])) or "no hidden neurons"
+    sizes = ", ".join(map(str, statement.own_sizes)) or "no hidden neurons"
+    model = f"Network: {len(schema.columns)} inputs, hidden layers of {sizes}"
+    if statement.forest is not None:
+        model = f"Trees: {len(statement.forest.trees)} trees, {statement.forest.leaves} leaves"
     lines = [
-        _claim(statement, lower, upper, witness),
-        f"Network: {len(schema.columns)} inputs, hidden layers of {sizes}; sha256 {statement.fingerprint}",
-        f"Question (schema, network, row, distance, constraints, target): sha256 {statement.question}",
+        claim_words(statement, lower, upper, witness),
+        f"{model}; sha256 {statement.fingerprint}",
+        f"Question (schema, model, row, distance, constraints, target): sha256 {statement.question}",
         f"Distance: {_distance(statement)}, {len(schema)} features",
     ]
-    constraints: dict[str, list[str]] = {}
+    lines += [
+        f"Feature {one.name}: {one.values}; now {one.now}; {one.cost}; {one.limits or 'free'}"
+        for one in feature_words(statement, witness)
+    ]
+    return "\n".join([*lines, *(f"Rule: {rule}" for rule in rule_words(statement))])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeatureWords:
+    """A feature of the question: what it may be, what it is now, what it is in the row named, cost, own constraints."""
+
+    name: str
+    values: str
+    now: str
+    instead: str | None
+    cost: str
+    limits: str
+
+    @property
+    def changed(self) -> bool:
+        return self.instead is not None and self.instead != self.now
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**json_object(self), "changed": self.changed}
+
+
+def feature_words(statement: Statement, witness: Any) -> tuple[FeatureWords, ...]:
+    """Every feature, in order; `witness` is the row named, or None."""
+    own: dict[str, list[str]] = {}
     for constraint in statement.constraints:
-        feature = schema[constraint["feature"]]
-        constraints.setdefault(feature.name, []).append(_constraint(constraint, feature))
-    for feature, before, weight, scale in zip(
-        schema.features, statement.factual, statement.weights, statement.scales, strict=True
-    ):
-        rules = "; ".join(constraints.get(feature.name, ["free"]))
-        lines.append(
-            f"Feature {quoted(feature.name)}: {_values(feature)}; now {_value(feature, before)}; "
-            f"weight {float(weight)!r}, scale {float(scale)!r}; {rules}"
+        if constraint["kind"] not in OWN:
+            feature = statement.schema[constraint["feature"]]
+            own.setdefault(feature.name, []).append(_constraint(constraint, feature))
+    return tuple(
+        FeatureWords(
+            name=quoted(feature.name),
+            values=_values(feature),
+            now=_value(feature, statement.factual[g]),
+            instead=None if witness is None else _value(feature, float.fromhex(witness[g])),
+            cost=f"weight {float(statement.weights[g])!r}, scale {float(statement.scales[g])!r}{_costs(statement, g)}",
+            limits="; ".join(own.get(feature.name, [])),
         )
-    return "\n".join(lines)
+        for g, feature in enumerate(statement.schema.features)
+    )
 
 
-def _claim(statement: Statement, lower: float | None, upper: float | None, witness: Any) -> str:
+def rule_words(statement: Statement) -> tuple[str, ...]:
+    """The rules between features."""
+    return tuple(_rule(statement, constraint) for constraint in statement.constraints if constraint["kind"] in OWN)
+
+
+def _costs(statement: Statement, g: int) -> str:
+    """Costs by direction and transition, where there are any."""
+    feature, costs, words = statement.schema.features[g], statement.costs, ""
+    if costs.up[g] != 1 or costs.down[g] != 1:
+        words = f", times {float(costs.up[g])!r} up and {float(costs.down[g])!r} down"
+    for (h, before, after), change in costs.transitions.items():
+        if h == g:
+            names = (_value(feature, float(option)) for option in (before, after))
+            words += f", {' to '.join(names)} counts {float(change)!r}"
+    return words
+
+
+def _rule(statement: Statement, rule: dict[str, Any]) -> str:
+    """A rule in the words of the rule language."""
+    schema = statement.schema
+    if rule["kind"] == "only_with":
+        return f"{quoted(rule['feature'])} changes only with {quoted(rule['partner'])}"
+    if rule["kind"] == "max_changes":
+        uncounted = ", ".join(quoted(name) for name in rule["uncounted"])
+        return f"at most {rule['most']} changes{f' (not counted: {uncounted})' if uncounted else ''}"
+    return " or ".join(_literal(schema, one) for one in rule["any"]) or "nothing (this rule cannot hold)"
+
+
+def _literal(schema: Any, one: dict[str, Any]) -> str:
+    if "feature" in one:
+        feature = schema[one["feature"]]
+        return f"{quoted(feature.name)} in ({_options(feature, one['options'])})"
+    top, bottom = one["constant"]
+    if len(one["numbers"]) == 1 and not one["options"] and abs(one["numbers"][0][1]) == 1:
+        ((name, sign),) = one["numbers"]
+        over = "" if bottom == 1 else f" / {bottom}"
+        return f"{quoted(name)} {'>=' if sign > 0 else '<='} {-sign * top}{over}"
+    terms = [f"{bottom * a} * {quoted(name)}" for name, a in one["numbers"]]
+    for name, values in one["options"]:
+        feature = schema[name]
+        for option, value in enumerate(values):
+            if value:
+                terms.append(f"{bottom * value} * [{quoted(name)} = {_value(feature, float(option))}]")
+    return f"{' + '.join(terms) or '0'} >= {-top}"
+
+
+def claim_words(statement: Statement, lower: float | None, upper: float | None, witness: Any) -> str:
+    """What is claimed, in a sentence."""
     what = f"gives {statement.wanted} with margin {statement.margin!r}"
     if lower is None:
         return f"No allowed row {what} (real arithmetic on the stored weights)."
@@ -64,9 +147,11 @@ def _distance(statement: Statement) -> str:
 
 
 def _values(feature: Any) -> str:
-    if isinstance(feature, Choice):
+    if isinstance(feature, StatedChoice):
         return f"{feature.kind} ({_options(feature, range(len(feature.options)))}), encoded as {feature.encoding}"
-    by = f" in steps of {feature.step}" if isinstance(feature, Integer) else ""
+    by = f" in steps of {feature.step}" if isinstance(feature, StatedInteger) else ""
+    if isinstance(feature, StatedReal) and feature.step is not None:
+        by = f" in steps of {feature.step} from {feature.start}"
     return f"{feature.kind} in [{feature.lower!r}, {feature.upper!r}]{by}"
 
 
@@ -88,6 +173,11 @@ def _constraint(constraint: dict[str, Any], feature: Any) -> str:
         ends = (constraint["lower"], constraint["upper"])
         low, high = ("any" if end is None else repr(float.fromhex(end)) for end in ends)
         return f"range from {low} to {high}"
+    if kind == "max_delta":
+        by, share = (None if constraint[key] is None else float.fromhex(constraint[key]) for key in ("by", "share"))
+        return f"changes by at most {by!r}" if share is None else f"changes by at most {share!r} of what it is"
+    if kind == "steps":
+        return f"changes in steps of {float.fromhex(constraint['step'])!r}"
     if kind == "allowed":
         return f"only {_options(feature, constraint['options']) or 'nothing'}"
     return {"fixed": "fixed", "only_up": "only up", "only_down": "only down"}[kind]

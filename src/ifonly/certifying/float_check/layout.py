@@ -17,8 +17,8 @@ FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc
 ALLOCATING = {**FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 INNER = {**ALLOCATING, "_nrt": False}
 """For kernels that only kernels call. Those that allocate nothing need not count references to arrays."""
-ONCE = {**INNER, "inline": "always"}
-"""For kernels with a single caller: compiled as a part of it, not once more at every level above."""
+ONCE = INNER
+"""For kernels with a single caller: LLVM inlines them there (`link_time`)."""
 OUTER = FAST
 """For kernels that Python calls (`with_cache`). They must close over `SOURCES`: numba looks only at the file of what it
 caches.

@@ -10,8 +10,8 @@ from ifonly.model.files import MAX_JSON_BYTES, check_size
 
 SURROGATE = (
     "of a model that can only be asked, row by row, nothing can be proven, since between those rows it may say "
-    "anything: train a tree or a network that decides as it does, explain that one with proof, and ask the model about "
-    "each answer (docs/models.md, 'A surrogate for anything else')"
+    "anything: ifonly.surrogates.BlackBox(predict, table, schema=schema) finds rows that it accepts, with a network "
+    "that imitates it"
 )
 """Why a model without a form that can be read is refused, and what to do instead."""
 

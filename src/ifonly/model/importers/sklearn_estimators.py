@@ -18,6 +18,10 @@ from ifonly.model.smooth import RELU, Activation
 Answer: TypeAlias = Literal["decision_function", "logits", "predict"]
 LOGISTIC = ("MLPClassifier", "LogisticRegression", "LinearDiscriminantAnalysis")
 """Estimators whose score between two classes is the log-odds (and linear ones trained with the loss "log_loss")."""
+OUTLIER_MODELS = (
+    "LocalOutlierFactor", "GaussianMixture", "BayesianGaussianMixture", "OneClassSVM", "KernelDensity",
+    "EllipticEnvelope",
+)  # fmt: skip
 ACTIVATIONS = {"relu": RELU, "identity": None, "tanh": Activation("tanh"), "logistic": Activation("sigmoid")}
 
 
@@ -27,6 +31,13 @@ def reader_of(estimator: Any) -> Callable[[Any, Flow], Reading]:
     if known is not None:
         return ESTIMATORS[known]
     name = type(estimator).__name__
+    if name in OUTLIER_MODELS:
+        raise UnsupportedModel(
+            f"{name} has no exact form here. To ask that a row looks real, with proof: plausibility.LocalOutlierFactor "
+            f"(one neighbour, l1), plausibility.inliers (an isolation forest, which is a model like any other) or "
+            f"plausibility.Near.",
+            operation=name,
+        )
     raise UnsupportedModel(
         f"The estimator {name} has no exact form here; supported are MLPClassifier, MLPRegressor, linear classifiers "
         f"and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...), SVC with a linear "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ def merged(several: Sequence[Trees]) -> Trees:
     if len(several) == 1:
         return several[0]
     outputs = sum(one.outputs for one in several)
+    if all(one.ensemble.nodes is several[0].ensemble.nodes for one in several):  # as when trees were removed
+        return _same_trees(several, outputs)
     parts: dict[str, list[Any]] = {name: [] for name in NODE_FIELDS}
     values, roots, sets, before = [], [], [], 0
     nodes = leaves = rows = 0
@@ -45,6 +48,18 @@ def merged(several: Sequence[Trees]) -> Trees:
         sets=np.concatenate(sets),
     )
     return Trees(joined, several[0].schema)
+
+
+def _same_trees(several: Sequence[Trees], outputs: int) -> Trees:
+    """Ensembles that differ in the values of their leaves only."""
+    first = several[0].ensemble
+    same = replace(
+        first,
+        values=np.concatenate([_by_output(one.ensemble) for one in several], axis=1),
+        adds_to=np.full(len(first.roots), EVERY),
+        summation=Summation.plain(outputs),
+    )
+    return Trees(same, several[0].schema)
 
 
 def _by_output(ensemble: Ensemble) -> Floats:

@@ -63,21 +63,23 @@ class Near:
         same = distance == self.distance  # then the triangle inequality bounds what a ball is worth
         for i in np.argsort(away, kind="stable").tolist():
             point = self.points[i]
-            rule = AtMostFar(point=point.tolist(), at_most=self.reach, distance=self.distance)
             bound = max(0.0, float(away[i]) - self.reach) if same else 0.0
-            yield Alternative(bound * (1.0 - EDGE), (rule, *self._box(schema, point)))
-
-    def _box(self, schema: Schema, point: Floats) -> Iterator[Constraint]:
-        """What each feature can be within the ball: says no more than the rule, but to every method at once."""
-        weight, scale = self.distance.weight_vector(schema), self.distance.scale_vector(schema)
-        for g, feature in enumerate(schema.features):
-            others = np.repeat(point[None, :], len(feature.options), axis=0) if isinstance(feature, Choice) else None
-            if others is not None:
-                others[:, g] = np.arange(len(others))
-                yield from only(feature, self.distance.between(schema, point, others) <= self.reach)
-            elif self.distance.rate:
-                radius = self.reach * len(schema) * scale[g] / (self.distance.rate * weight[g]) * (1.0 + EDGE)
-                yield Range(feature.name, float(point[g]) - radius, float(point[g]) + radius)
+            rule = AtMostFar(point=point.tolist(), at_most=self.reach, distance=self.distance)
+            inside = box(schema, point, self.reach, self.distance)
+            yield Alternative(bound * (1.0 - EDGE), (rule, *inside))
 
     def describe(self) -> str:
         return f"within {self.at_most:g} ({self.distance.name}) of a row of the data"
+
+
+def box(schema: Schema, point: Floats, reach: float, distance: Distance) -> Iterator[Constraint]:
+    """What each feature can be at most so far from a point: it says no more than `AtMostFar`, but to every method."""
+    weight, scale = distance.weight_vector(schema), distance.scale_vector(schema)
+    for g, feature in enumerate(schema.features):
+        others = np.repeat(point[None, :], len(feature.options), axis=0) if isinstance(feature, Choice) else None
+        if others is not None:
+            others[:, g] = np.arange(len(others))
+            yield from only(feature, distance.between(schema, point, others) <= reach)
+        elif distance.rate:
+            radius = reach * len(schema) * scale[g] / (distance.rate * weight[g]) * (1.0 + EDGE)
+            yield Range(feature.name, float(point[g]) - radius, float(point[g]) + radius)

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil, floor, inf
@@ -50,6 +51,8 @@ from ifonly.schema.number_text import DecimalMark, other_reading
 AnyConstraint: TypeAlias = Constraint | RowRule | Accepted | RobustToWeights
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 """Numbers of changes in words."""
+_ACCEPTS = re.compile(r"'?([^'<>=]+?)'? accepts")
+"""A decision of another model, which only those who know it by name can read."""
 _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
 
 
@@ -66,6 +69,11 @@ def read_constraint(text: str, schema: Schema, mark: DecimalMark = DecimalMark.P
         for token in tokens(text):
             if token.kind == "number" and other_reading(token.value) is not None:
                 raise syntax.two_ways(text, syntax.Node(token.start, token.end))
+    if (asked := _ACCEPTS.fullmatch(text)) is not None and asked[1] not in schema.names:
+        raise QuestionError(
+            f"No model called '{asked[1]}' is known here: name its file with --also {asked[1]}=FILE, on a desk with "
+            f"serve --also; in Python, give Accepted(model) as the constraint."
+        )
     stated = _Statement(text, schema).read()
     if stated is not None:
         stated.check(schema)

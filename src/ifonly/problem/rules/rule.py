@@ -22,6 +22,9 @@ from ifonly.schema.decimals import rounded
 Gap: TypeAlias = tuple[float, float]
 """Allowed are what is not above the first, and what is not below the second; infinite where there is no such."""
 
+READINGS = 4
+"""Of a rule, for as many schemas, that are kept."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -36,12 +39,15 @@ class Rule:
         syntax.parse(self.text)
 
     def _understood(self, schema: Schema) -> tuple[Schema, Formula, dict[str, Any]]:
-        """The rule read for a schema; the last reading is kept, since rows are judged one at a time."""
-        kept: tuple[Schema, Formula, dict[str, Any]] | None = self.__dict__.get("_read")
-        if kept is None or kept[0] is not schema:
-            kept = (schema, self._read_for(schema), {})
-            self.__dict__["_read"] = kept
-        return kept
+        """The rule read for a schema; the last readings are kept, since rows are judged one at a time, and for several
+        models by turns for a schema and what is left of it."""
+        kept: tuple[tuple[Schema, Formula, dict[str, Any]], ...] = self.__dict__.get("_read", ())
+        for one in kept:
+            if one[0] is schema:
+                return one
+        read: tuple[Schema, Formula, dict[str, Any]] = (schema, self._read_for(schema), {})
+        self.__dict__["_read"] = (read, *kept[: READINGS - 1])
+        return read
 
     def _read_for(self, schema: Schema) -> Formula:
         return understand(self.text, syntax.parse(self.text), schema)

@@ -10,6 +10,21 @@ import { t } from "./words.js";
 
 const MAX_BYTES = 64e6;
 
+/** The verdict of the checker that runs in the browser. @param {Blob} certificate @returns {Promise<{ verdict: string, words: string }>} */
+async function checked(certificate) {
+  const content = await certificate.arrayBuffer();
+  const worker = new Worker("/page/check-worker.js", { type: "module" });
+  try {
+    return await new Promise((resolve, reject) => {
+      worker.addEventListener("message", (event) => resolve(event.data));
+      worker.addEventListener("error", () => reject(new Error(t("certificate_unchecked"))));
+      worker.postMessage(content, [content]);
+    });
+  } finally {
+    worker.terminate();
+  }
+}
+
 export class Proof {
   /** @param {() => ExplainRequest | null} ask the question of the nearest answer */
   constructor(ask) {
@@ -85,13 +100,13 @@ export class Proof {
     this.showMessage(t("certificate_checking"));
     const { turn } = this;
     try {
-      const result = await service.check(certificate);
+      const result = await checked(certificate);
       if (turn !== this.turn) return this.showMessage("");
       const known = ["VALID", "INVALID"].includes(result.verdict);
       this.showMessage("");
       set(byId("verdict"), { "data-verdict": result.verdict });
       setText(byId("verdict-word"), known ? t(`verdict_${result.verdict}`) : t("verdict_other", { verdict: result.verdict }));
-      setText(byId("verdict-statement"), [result.statement, result.failure].filter(Boolean).join("\n"));
+      setText(byId("verdict-statement"), result.words);
       show(byId("verdict"), true);
     } catch (error) {
       this.showMessage(service.sentenceOf(error), true);

@@ -29,7 +29,6 @@ import { t } from "./words.js";
  * @typedef {{ decision: Value, score_margin: number | null, probabilities: Record<string, number> | null }} PredictResponse
  * @typedef {{ lower: number, upper: number | null, nodes: number, seconds: number }} Bounds
  * @typedef {{ blob: Blob, name: string }} File
- * @typedef {{ verdict: string, statement: string, failure: string }} CheckResponse
  * @typedef {{ model: string, row: Row, query: Query, language: string, path?: boolean, diversity?: Record<string, any> }} ExplainRequest
  */
 
@@ -134,8 +133,6 @@ export const explain = (request, signal) => data("/v1/explain", request, signal)
 export const diverse = (request, signal) => data("/v1/diverse", request, signal);
 /** @param {{ model: string, text: string, language: string }} request @param {AbortSignal} signal @returns {Promise<{ words: string }>} */
 export const rule = (request, signal) => data("/v1/rule", request, signal);
-/** @param {Blob} certificate @returns {Promise<CheckResponse>} */
-export const check = async (certificate) => (await send("/v1/check", { file: certificate })).json();
 /** @param {ExplainRequest} request @returns {Promise<File>} */
 export const certify = async (request) => file(await send("/v1/certify", { body: request }), "answer.cert");
 /** @param {ExplainRequest} request @returns {Promise<File>} */

@@ -114,7 +114,7 @@ class PackedQuestion:
     ) -> PackedQuestion:
         pack = pack_question(lowered, tolerances)
         if lowered.bends is None:
-            when = NEVER if records else when_probing(pack, probing)  # no certificate can state a bound from probing
+            when = when_probing(pack, probing, records=records)
             return cls(lowered, pack, units(lowered), records, KERNELS, pack, FLOAT_ROWS, when)
         smooth = SmoothPack(*pack, lowered.bends.code, lowered.bends.alpha)
         return cls(lowered, pack, units(lowered), records, SMOOTH_KERNELS, smooth, SMOOTH_ROWS, NEVER)

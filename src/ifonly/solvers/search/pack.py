@@ -59,6 +59,9 @@ LARGEST = 1e150
 MOST_ROWS = 96
 MOST_PROBED = 160
 """ReLUs of a node that are unstable or split: with more, none is probed."""
+STEPS_A_RELU = 8
+"""Two rounds, two sides, two programs."""
+FIRST_LOG = 1 << 16
 STEEPEST = 1.2
 """No activation has a slope beyond."""
 LINE_UNITS = 2.0
@@ -369,8 +372,12 @@ def new_scratch(pack: Pack, *, records: bool = False, rows: int = layout.FLOAT_R
     )
 
 
-def when_probing(pack: Pack, probing: Probing) -> int:
-    """When ReLUs are probed. By the rule it takes more numbers than `MANY_NUMBERS`, so that some questions never do."""
+def when_probing(pack: Pack, probing: Probing, *, records: bool = False) -> int:
+    """When ReLUs are probed. By the rule it takes more numbers than `MANY_NUMBERS`, so that some questions never do;
+    nor do those whose multipliers cannot be recorded.
+    """
+    if records and (pack.rules > 0 or pack.index[layout.SIZES, pack.layers] > hidden_neurons(pack)):
+        return layout.NEVER
     numbers = np.count_nonzero(pack.index[layout.KIND, : pack.price.shape[1]] != CHOICE)
     if pack.layers == 1 or probing == "never" or (probing == "by rule" and numbers <= MANY_NUMBERS):
         return layout.NEVER
@@ -409,8 +416,24 @@ def node_bytes(pack: Pack) -> int:
     return pack.price.shape[1] * 17 + int(pack.index[layout.SIZES, 0]) + hidden_neurons(pack) * 17 + 56
 
 
-def new_tree(pack: Pack, capacity: int, *, log: int = 0) -> Tree:
-    """An empty tree with space for `capacity` nodes and `log` numbers of records."""
+def most_steps(pack: Pack, probing: int) -> int:
+    """How many multipliers of relaxations a node may record."""
+    if probing == layout.NEVER:
+        return 0
+    rows = 1 if pack.index[layout.SIZES, pack.layers] == 1 else 2
+    return rows * (STEPS_A_RELU * min(hidden_neurons(pack), MOST_PROBED) + 3)
+
+
+def first_log(pack: Pack, probing: int) -> int:
+    """Numbers of records that a tree has space for at first: at least those of three nodes."""
+    row = 2 + hidden_neurons(pack)
+    return max(FIRST_LOG, 3 * row * (most_steps(pack, probing) + MOST_ROWS + 2) if most_steps(pack, probing) else 0)
+
+
+def new_tree(pack: Pack, capacity: int, *, log: int = 0, steps: int = 0) -> Tree:
+    """An empty tree with space for `capacity` nodes and `log` numbers of records, with so many `steps` of each node."""
+    count = np.zeros(layout.COUNTS, dtype=np.int64)
+    count[layout.MOST_STEPS] = steps
     features, columns, hidden = pack.price.shape[1], int(pack.index[layout.SIZES, 0]), hidden_neurons(pack)
     return Tree(
         box=np.zeros((capacity, 2, features)),
@@ -422,7 +445,7 @@ def new_tree(pack: Pack, capacity: int, *, log: int = 0) -> Tree:
         idx=np.zeros((5, capacity), dtype=np.int64),
         best=np.zeros(features),
         number=np.zeros(5),
-        count=np.zeros(6, dtype=np.int64),
+        count=count,
         log=np.zeros(log),
     )
 

@@ -39,7 +39,7 @@ class _Prepared:
         claims = Claims.of(self.solver.solve(own, limits, threads=threads, listen=listen), own)
         if self.elimination is None:
             return claims
-        rows = self.elimination.expanded(claims.points)
+        rows = self.elimination.rows(claims.points)
         return replace(claims, points=np.where(claims.found[:, None], rows, points))
 
 

@@ -88,6 +88,27 @@ class SearchSolver:
             self.robust_search.bound_without_row(batch, budget.quietly())
         return self.packed.claims(batch)
 
+    def nothing_below(self, point: Floats, distance: float, limits: Limits) -> tuple[float, int, float] | None:
+        """Where nothing is nearer than this distance by more than the gap: a bound, the nodes and the seconds that it
+        took to prove it. None where a row is found, or where it is not proven. Such a search begins with the cutoff
+        that others end with, and returns no row that had to be checked."""
+        if self.table is not None or self.packed.records:
+            return None
+        self.packed.kernels.prepare()
+        return self.ruled_out(
+            self.lowered.domains(np.array(point[None, :], dtype=np.float64, order="C")), distance, limits
+        )
+
+    def ruled_out(self, people: People, distance: float, limits: Limits) -> tuple[float, int, float] | None:
+        """The same of one person who may change so much."""
+        point = people.factual[0]
+        batch, cost = self.packed.batch(people, self.errors), self.packed.cost(distance)
+        batch.best[0, :-1], batch.best[0, -1] = np.where(self.lowered.numeric, 0.0, point), cost
+        Budget(limits, 1, ProgressReporter(0, None)).on(self.packed, batch, np.full(1, math.inf))
+        lower = float(self.packed.claims(batch).lower[0])
+        closed = not batch.stops and batch.best[0, -1] == cost and self.tolerances.close(lower, distance)
+        return (lower, int(batch.nodes[0]), float(batch.seconds[0])) if closed else None
+
     @cached_property
     def _person_bytes(self) -> int:
         """About what the arrays of one person take."""

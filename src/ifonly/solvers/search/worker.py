@@ -31,7 +31,7 @@ from ifonly.solvers.search.kernels.layout import (
     TriangleBuffers,
 )
 from ifonly.solvers.search.kernels.walk import LARGE_NETWORK
-from ifonly.solvers.search.pack import enlarged, new_relaxation, new_scratch, new_tree
+from ifonly.solvers.search.pack import enlarged, first_log, most_steps, new_relaxation, new_scratch, new_tree
 from ifonly.solvers.search.progress import ProgressReporter, proven
 from ifonly.solvers.search.record import read_log
 
@@ -41,7 +41,6 @@ FIRST_SLICE_WEIGHTS = 2_000_000
 """The first slice of a person's search: this many nodes, or nodes times weights, whichever is less."""
 SLICE_SECONDS = 0.1
 FIRST_POOL = 512
-FIRST_LOG = 1 << 16
 MOST_SPARE, SPARE_BYTES = 8, 2**24
 """Buffers that are kept for the next call: of so many threads, and, but for the first one's, of so many bytes."""
 SLOW_NODE = 100_000
@@ -55,7 +54,8 @@ def buffer_bytes(packed: PackedQuestion) -> int:
     """What the buffers that are kept may take together."""
     scratch = new_scratch(packed.pack, records=packed.records, rows=packed.rows)
     relaxation = new_relaxation(packed.pack, packed.probing)
-    one = FIRST_POOL * packed.node_bytes + _bytes((*scratch, *relaxation)) + (8 * FIRST_LOG if packed.records else 0)
+    log = 8 * first_log(packed.pack, packed.probing) if packed.records else 0
+    one = FIRST_POOL * packed.node_bytes + _bytes((*scratch, *relaxation)) + log
     return one * most_spare(one)
 
 
@@ -90,7 +90,8 @@ class Worker:
         # while the pool doubles, the old one and the new one are both there; records get half of the memory
         most = (limits.memory_bytes or 2**62) * 2 // (6 if packed.records else 3)
         self.most_nodes = max(16, most // packed.node_bytes)
-        self.most_log = max(FIRST_LOG, most // 8) if packed.records else 0
+        self.first_log = first_log(packed.pack, packed.probing) if packed.records else 0
+        self.most_log = max(self.first_log, most // 8) if packed.records else 0
         self.large = packed.lowered.bends is None and packed.pack.weights.size >= LARGE_NETWORK
         self.products = packed.products
         self.begun = time.perf_counter()
@@ -109,7 +110,8 @@ class Worker:
                 None,
             )
         if tree is None or tree.num.shape[1] != self.first_pool:
-            tree = new_tree(packed.pack, self.first_pool, log=FIRST_LOG if packed.records else 0)
+            steps = most_steps(packed.pack, packed.probing) if packed.records else 0
+            tree = new_tree(packed.pack, self.first_pool, log=self.first_log, steps=steps)
         return scratch, relaxation, tree
 
     def work(self, waiting: deque[tuple[int, int]]) -> None:
@@ -121,7 +123,7 @@ class Worker:
                 break
             while i < last and not self.stopped:
                 i = self._stretch(i, last)
-        small = self.tree.num.shape[1] == self.first_pool and len(self.tree.log) <= FIRST_LOG
+        small = self.tree.num.shape[1] == self.first_pool and len(self.tree.log) <= self.first_log
         spare = self.packed.spare
         if small and (not spare or len(spare) < most_spare(_bytes((*self.scratch, *self.relaxation, *self.tree)))):
             spare.append((self.scratch, self.relaxation, self.tree))

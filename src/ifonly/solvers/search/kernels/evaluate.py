@@ -38,6 +38,7 @@ from ifonly.solvers.search.kernels.layout import (
     RULE_PLACE,
     SIZES,
     SQUARED,
+    STEPS,
     TAKE,
     TAKE_BEST,
     UNSPLIT_SIDE,
@@ -50,7 +51,7 @@ from ifonly.solvers.search.kernels.node import clip_to_ball, compact, farthest_c
 from ifonly.solvers.search.kernels.probing import probe_relus, probes
 from ifonly.solvers.search.kernels.splits import SPLIT_ORDER, UNSPLIT, blame, choose_split, prefers_relu, split_options
 from ifonly.solvers.search.kernels.support import allowed_changes, clip_to_support, split_changes
-from ifonly.solvers.search.kernels.tighten import CLEAR, tighten
+from ifonly.solvers.search.kernels.tighten import CLEAR, newton_together, tighten
 from ifonly.solvers.search.kernels.walk import find_point
 
 FIRST_TRIES = 6
@@ -85,6 +86,7 @@ def evaluate(pack, person, s, r, node, tree, tries):
     F, I, number = s.F, s.I, tree.number
     limit = cutoff(pack, number)
     tree.count[ROWS] = 0
+    tree.count[STEPS] = 0
     cut = cut_node(pack, person, s, node, limit)
     if cut.base_cost == math.inf:
         return math.inf, UNSPLIT, 0.0
@@ -102,12 +104,12 @@ def evaluate(pack, person, s, r, node, tree, tries):
     ruled = _bound_rules(pack, person, node, cut, s)
     if ruled >= limit:
         return ruled, UNSPLIT, 0.0
-
     bound, binding, binding_constant, closed = _bound_conditions(pack, person, s, node, cut, tree, unstable)
     if closed:
         return bound, UNSPLIT, 0.0
     bound = max(bound, ruled)
-    splits = _needs_rows(pack, person, node, F)
+    splits = _any_side(node)
+    together = pack.index[SIZES, pack.layers] > 1 or rules_hold(pack, person, F) != ROBUSTLY_HOLDS  # by several planes
     changing, changing_at = UNSPLIT, 0.0
     if not allowed_changes(pack, person, F[X]):
         changing, changing_at = split_changes(pack, person, F[X], node.lo, node.hi, node.mask, node.counted)
@@ -115,6 +117,8 @@ def evaluate(pack, person, s, r, node, tree, tries):
         blame(pack, node.zl, node.zu, items, F, I, s.Wc)
         splits |= prefers_relu(items, unstable, node.lo, node.hi, F, I)
     newton(pack, person, tree, node, cut, tries, s)
+    if together and s.B.shape[0] == 0:  # a record keeps the row that bounds the box, where the program would be
+        newton_together(pack, person, s, tree, node, cut, tries)
     limit = cutoff(pack, number)
     if bound >= limit:
         return bound, UNSPLIT, 0.0
@@ -128,19 +132,32 @@ def evaluate(pack, person, s, r, node, tree, tries):
         if settled:
             return bound, split, 0.0
         splits = True
-    if splits:
-        return tighten(pack, person, s, tree, node, cut, bound, hopeless)
+    if splits or together:
+        return _bound_together(pack, person, s, tree, node, cut, bound, hopeless, np.int64(0) if splits else unstable)
     split, value = _split_of_one_plane(pack, person, node, items, unstable, s)
     return bound, split, value
 
 
 @njit(**ONCE)
-def _needs_rows(pack, person, node, F):
-    """Is one plane not enough? Not where several conditions bind together, rules do not hold, or ReLUs were split."""
-    needs = pack.index[SIZES, pack.layers] > 1 or rules_hold(pack, person, F) != ROBUSTLY_HOLDS
+def _bound_together(pack, person, s, tree, node, cut, bound, hopeless, unstable):
+    """Bound a box under all its planes; where ReLUs are unstable, the feature to blame is split rather than a ReLU."""
+    feature, at = UNSPLIT, 0.0
+    if unstable > 0:
+        most = SPLIT_ORDER[0][0]
+        feature, at = choose_split(pack, person.box, cut.items, unstable, most, node.lo, node.hi, s.F, s.I)
+    bound, split, value = tighten(pack, person, s, tree, node, cut, bound, hopeless)
+    if feature != UNSPLIT and split < UNSPLIT:
+        return bound, feature, at
+    return bound, split, value
+
+
+@njit(**ONCE)
+def _any_side(node):
+    """Was a ReLU split on the way to this box?"""
+    some = False
     for h in range(len(node.side)):
-        needs |= node.side[h] != UNSPLIT_SIDE and node.side[h] != RULE
-    return needs
+        some |= node.side[h] != UNSPLIT_SIDE and node.side[h] != RULE
+    return some
 
 
 @njit(**INNER)

@@ -1,8 +1,10 @@
-"""Rounding to a fine grid under l2: the nearest row beside a plane's solution.
+"""Rounding to a fine grid: the nearest row beside the solution of a plane under l2, or of several planes.
 
-There many rows are next to the solution, and to round every number up is not the nearest of them. So all values near
+Under l2 many rows are next to the solution, and to round every number up is not the nearest of them. So all values near
 the solution are tried of up to three numbers, and one more number gains what is then missing: of some hundred rows, the
 cheapest is within the gap of the bound, where rounding up would leave a gap that only splitting step by step closes.
+Where several planes bind (rules between numbers), rounding up may break one of them; again the values near the solution
+are tried, and the cheapest row that meets all planes is taken.
 """
 
 from __future__ import annotations
@@ -17,14 +19,21 @@ from ifonly.solvers.search.kernels.layout import (
     FIRST,
     INNER,
     INTEGER,
+    IS_PLANE,
     ITEM_DOWN,
     ITEM_GRID_OFFSET,
     ITEM_KIND,
     ITEM_RATE,
+    MAXIMUM,
     OFFSET,
+    REAL,
+    RHS,
+    SQUARED,
     TAKEN,
     UP,
+    VALUE,
     X,
+    Y,
 )
 from ifonly.solvers.search.kernels.node import grid_offset_of
 from ifonly.solvers.search.kernels.splits import WIDE_STEPS
@@ -32,6 +41,12 @@ from ifonly.solvers.search.kernels.splits import WIDE_STEPS
 MOST_VARIED = 3
 ONE, TWO, THREE = 60, 8, 3
 """How many steps to either side are tried of one varied number, of two, of three."""
+MOST_TOGETHER = 5
+"""Above this many numbers between two values, a solution of several planes is not rounded by trial."""
+NEAR_END = 1e-4
+"""Relative gap below which rounding is what is left: then more values near the solution are tried."""
+WHOLE = 1e-6
+"""How far a solution's small integers and shares of options may be from whole numbers to count as such."""
 
 
 @njit(**INNER)
@@ -140,4 +155,96 @@ def round_together(items, a, take, allowance, F, I):
         _set(k, a[I[FIRST, k]], _value(k, a[I[FIRST, k]], take[k], chosen % ways - window, F), F, I)
         chosen //= ways
     _set(last, slope, closing, F, I)
+    return True
+
+
+@njit(**INNER)
+def _beside(k, steps, F, I):
+    """The value of item k so many steps from the one nearest to the solution Y; infinite outside of the box."""
+    y = F[Y, I[FIRST, k]]
+    offset = F[ITEM_GRID_OFFSET, k]
+    value = offset + np.rint(y - offset) + steps
+    return value if -F[DOWN, k] <= value <= F[UP, k] else np.inf
+
+
+@njit(**INNER)
+def _wide_or_whole(items, F, I):
+    """The items on fine grids that the solution Y puts between two values, into TAKEN; returns how many, or -1 where
+    there are too many, or the rest of Y is not whole.
+    """
+    wide = 0
+    for k in range(items):
+        if I[ITEM_KIND, k] == INTEGER and F[UP, k] + F[DOWN, k] > WIDE_STEPS:
+            y = F[Y, I[FIRST, k]]
+            if y != 0.0 and abs(y - _beside(k, 0, F, I)) > WHOLE:
+                if wide == MOST_TOGETHER:
+                    return -1
+                I[TAKEN, wide] = k
+                wide += 1
+        elif I[ITEM_KIND, k] != REAL:
+            for c in range(I[FIRST, k], I[FIRST, k + 1]):
+                if abs(F[Y, c] - np.rint(F[Y, c])) > WHOLE:
+                    return -1
+    return wide
+
+
+@njit(**INNER)
+def _cost_beside(norm, k, y, F):
+    own = (F[ITEM_RATE, k] if y > 0.0 else -F[ITEM_DOWN, k]) * y
+    if norm == SQUARED:
+        return (own + F[OFFSET, k]) ** 2
+    return own + (F[OFFSET, k] if norm == MAXIMUM else 0.0)
+
+
+@njit(**INNER)
+def _meets_rows(t, ways, wide, rows, F, I, LF, LI, A):
+    """Does trial t meet every plane?"""
+    for i in range(rows):
+        if LI[IS_PLANE, i]:
+            value, digits = LF[VALUE, i] - LF[RHS, i], t
+            for j in range(wide):
+                k = I[TAKEN, j]
+                value += A[i, I[FIRST, k]] * _beside(k, digits % ways - ways // 2, F, I)
+                digits //= ways
+            if value < 0.0:
+                return False
+    return True
+
+
+@njit(**INNER)
+def round_program(norm, cut, rows, near_end, F, I, LF, LI, A):
+    """Round the solution Y of several planes in X, where the rest of it is: to the cheapest values near it that meet
+    all planes. False where there are none, or nothing on a fine grid.
+    """
+    items, width = cut.items, cut.width
+    wide = _wide_or_whole(items, F, I)
+    if wide <= 0:
+        return False
+    for i in range(rows):
+        LF[VALUE, i] = 0.0
+        for t in range(width):
+            LF[VALUE, i] += A[i, t] * F[Y, t]
+        for j in range(wide):
+            c = I[FIRST, I[TAKEN, j]]
+            LF[VALUE, i] -= A[i, c] * F[Y, c]
+    window = ONE if wide == 1 else (TWO if wide == 2 else (THREE if wide == 3 else 1))
+    if near_end and wide > 1:
+        window = 4 * TWO if wide == 2 else (2 * THREE + 1 if wide == 3 else (THREE if wide == 4 else 1))
+    ways = 2 * window + 1
+    best, chosen = np.inf, -1
+    for t in range(ways**wide):
+        cost, digits = 0.0, t
+        for j in range(wide):
+            y = _beside(I[TAKEN, j], digits % ways - window, F, I)
+            digits //= ways
+            own = _cost_beside(norm, I[TAKEN, j], y, F)
+            cost = max(cost, own) if norm == MAXIMUM else cost + own
+        if cost < best and _meets_rows(t, ways, wide, rows, F, I, LF, LI, A):
+            best, chosen = cost, t
+    if chosen < 0:
+        return False
+    for j in range(wide):
+        k = I[TAKEN, j]
+        F[X, I[FEATURE, k]] = F[BASE, I[FEATURE, k]] + _beside(k, chosen % ways - window, F, I)
+        chosen //= ways
     return True

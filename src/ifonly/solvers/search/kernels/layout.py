@@ -24,10 +24,8 @@ Kernels allocate nothing, and so need not count references to arrays, which took
 """
 INNER = {**_FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """For kernels that only kernels call. They are not cached: a cached caller holds its callees."""
-ONCE = {**INNER, "inline": "always"}
-"""For kernels with a single caller in each search: inlined before compilation, or each level would compile all levels
-below it again, and every call would count references to its arrays.
-"""
+ONCE = INNER
+"""For kernels with a single caller: LLVM inlines them there (`link_time`)."""
 OUTER = _FAST
 """For kernels that Python calls (`with_cache`). They must close over `SOURCES`: numba looks only at the file of what it
 caches.
@@ -87,7 +85,9 @@ LOSS = 26
 """Per neuron: what rounding can do to its pre-activation as a combination of the layer below, in the node. At the end
 of the row: what it can do to the last plane, to a sum of 1 (0: the row is not filled), and what underflow can take."""
 PLANE_LOSS, UNIT_LOSS, LOST = -1, -2, -3
-FLOAT_ROWS = 27
+OMEGA, PI = 27, 28
+"""Per neuron, and per condition: the multipliers of the last relaxation that was bounded."""
+FLOAT_ROWS = 29
 
 # ---- Scratch.I (int64 rows)
 FEATURE, FIRST, ITEM_KIND, TAKEN, COLUMN = 0, 1, 2, 3, 4
@@ -125,7 +125,11 @@ LEVELS = 3
 # ---- Tree.number, Tree.count, Tree.num (rows), Tree.idx (rows)
 LOWER, RADIUS, BEST, RESIDUAL, INHERITED = 0, 1, 2, 3, 4
 """INHERITED is the bound that the present node has from its parent."""
-HEAP_SIZE, USED, NODES, PHASES, LOGGED, ROWS = 0, 1, 2, 3, 4, 5
+HEAP_SIZE, USED, NODES, PHASES, LOGGED, ROWS, STEPS, MOST_STEPS = 0, 1, 2, 3, 4, 5, 6, 7
+"""With records, STEPS are the multipliers that the present node has logged, at most MOST_STEPS."""
+COUNTS = 8
+HEAD = 8
+"""Numbers at the start of a node's record in Tree.log."""
 BOUND, SPLIT_VALUE = 0, 1
 SPLIT, HEAP, FREE, NAME, PARENT = 0, 1, 2, 3, 4
 # ---- Tree.side
@@ -135,6 +139,10 @@ UNSPLIT_SIDE, ACTIVE, INACTIVE = 0, 1, 2
 LEAST, MOST = 0, 1
 GRID_OFFSET = 2
 """The third row of PackedPerson.box."""
+# ---- what a row of Tree.log is about, beside a condition (>= 0) and a split ReLU (-1 - h)
+CONDITIONS, BOUNDED, PROBED = -999_998, -999_999, -1_000_000
+"""Multipliers of several conditions, which belong to the next row; of a node's bound; PROBED - 2 h for the active side
+of neuron h, one less for the other."""
 
 
 class Pack(NamedTuple):

@@ -24,7 +24,9 @@ from ifonly.solvers.search.kernels.layout import (
     LOST,
     LOW,
     NEURON,
+    OMEGA,
     ONCE,
+    PI,
     PLANE,
     PLANE_LOSS,
     RULE,
@@ -64,7 +66,7 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, active):
     side, and its own part left out.
 
     Returns the constant, outward; the constant for points that may be returned, in the place of LOW; and the
-    coefficient of |z| of `which`.
+    coefficient of |z| of `which`. The multipliers themselves are left in PI and OMEGA.
     """
     F, P, G, index = s.F, r.F[level], r.G[level], pack.index
     last, outputs = pack.layers - 1, index[SIZES, pack.layers]
@@ -74,6 +76,7 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, active):
     for k in range(outputs):
         v = p.rows_at + k
         m = max(reduced_price(v, P, G), 0.0) * r.F[0, SCALE, v]
+        F[PI, k] = m
         if m > 0.0:
             c, e = _add_multiplier(pack, last, k, m, person.need[LOW, k], node.zu, F)
             constant += c
@@ -100,6 +103,7 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, active):
                     constant += _largest_part(g, w, node.zl[h], node.zu[h], node.side[h])
             elif node.zu[h] <= 0.0:
                 F[V, j] = 0.0
+            F[OMEGA, h] = F[V, j]
         if layer == 0:
             constant = end_plane(at, n, constant, lost, p.width, F, s.Wc)
         else:

@@ -24,24 +24,32 @@ from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
 from ifonly.solvers.search.kernels.layout import (
     ACTIVE,
     ALWAYS,
+    BOUNDED,
     BREAK,
     BREAKS,
     CHOICE,
+    CONDITIONS,
     DOWN,
     GAPS,
     HALT,
+    HEAD,
     INACTIVE,
     INNER,
     INTEGER,
     ITEM_KIND,
+    LOGGED,
+    MOST_STEPS,
     NEURON,
     NEVER,
     NODE_LEVEL,
     NODES,
+    OMEGA,
     ONCE,
     ORDER,
+    PI,
     PLANE,
     PLANE_BEST,
+    PROBED,
     PROBING,
     RAISED_LEVEL,
     RESIDUAL,
@@ -50,6 +58,7 @@ from ifonly.solvers.search.kernels.layout import (
     SIZE,
     SIZES,
     SQUARED,
+    STEPS,
     TAKE,
     TAKE_BEST,
     UP,
@@ -110,6 +119,7 @@ def probe_relus(pack, person, s, r, tree, node, cut, bound, hopeless):
     pick, score = np.int64(-1), -1.0
     for attempt in range(PROBE_ROUNDS + 1):
         c, strict = bound_relaxation(pack, person, s, r, NODE_LEVEL, node, cut, p)
+        log_multipliers(pack, s, tree, np.int64(BOUNDED))
         bound = max(bound, c)
         if bound >= limit:
             return bound, UNSPLIT, True
@@ -126,7 +136,7 @@ def probe_relus(pack, person, s, r, tree, node, cut, bound, hopeless):
             if bound >= limit:
                 return bound, UNSPLIT, True
             cut = Cut(cut.items, cut.width, cut.base_cost, max(min(cut.ceiling, limit), cut.base_cost))
-        pick, score, gained, closed, status, z = _probe_all(pack, person, s, r, node, cut, p, limit, z)
+        pick, score, gained, closed, status, z = _probe_all(pack, person, s, r, tree, node, cut, p, limit, z)
         if closed:
             return limit, UNSPLIT, True
         if status == OPTIMAL and pick == -2:
@@ -187,7 +197,7 @@ def _try_solution(pack, person, s, r, tree, node, cut, p, attempt):
 
 
 @njit(**ONCE)
-def _probe_all(pack, person, s, r, node, cut, p, limit, z):
+def _probe_all(pack, person, s, r, tree, node, cut, p, limit, z):
     """Probe every ReLU with a gap, the largest first, and write what it says into node and program.
 
     Returns (ReLU to split, -1 where all were ruled out, -2 where none has a gap; its score; by how much bounds shrank
@@ -207,8 +217,8 @@ def _probe_all(pack, person, s, r, node, cut, p, limit, z):
         count += 1
         pick = max(pick, np.int64(-1))
         h, a, n = G[NEURON, i], p.width + 1 + i, p.width + 1 + p.neurons + i
-        up, rise_up, high = _probe_side(pack, person, s, r, node, cut, p, i, np.bool_(True), z, limit)
-        down, rise_down, low = _probe_side(pack, person, s, r, node, cut, p, i, np.bool_(False), z, limit)
+        up, rise_up, high = _probe_side(pack, person, s, r, tree, node, cut, p, i, np.bool_(True), z, limit)
+        down, rise_down, low = _probe_side(pack, person, s, r, tree, node, cut, p, i, np.bool_(False), z, limit)
         if up >= limit and down >= limit:
             return pick, score, 0.0, True, status, z
         gained += 1.0 - (high + low) / (node.zu[h] - node.zl[h])
@@ -251,7 +261,7 @@ def _by_gap(r, p):
 
 @njit(**INNER)
 # size: what a probe depends on: question, person, buffers, node, program, ReLU and side
-def _probe_side(pack, person, s, r, node, cut, p, i, active, z, limit):
+def _probe_side(pack, person, s, r, tree, node, cut, p, i, active, z, limit):
     """One side of ReLU i: (its proven bound, the value of its program, how far |z| can be on it).
 
     The second program asks for as much of |z| as the first one's multipliers leave: one step of Newton's method.
@@ -263,9 +273,13 @@ def _probe_side(pack, person, s, r, node, cut, p, i, active, z, limit):
     most, scale = _most(pack, cut, p, limit), r.F[0, SCALE, a]
     z = move_bound(T, F, G, other, True, 0.0, z)
     status, z = solve_relaxation(pack, s, r, SIDE_LEVEL, cut, p, most, z)
+    before = node.zu[r.G[0, NEURON, i]] if active else -node.zl[r.G[0, NEURON, i]]
     bound, far, known = bound_side(pack, person, s, r, SIDE_LEVEL, node, cut, p, i, active)
     if bound >= limit or far <= 0.0:
-        return math.inf, z, 0.0
+        kept = _keep_step(pack, s, r, tree, i, active)
+        return (math.inf, z, 0.0) if kept else (-1.0, z, before)
+    if far < before and (far >= SHRINKS * before or not _keep_step(pack, s, r, tree, i, active)):
+        far = before
     end = F[BREAK + 1, var] * scale
     ask = far if known else 0.5 * end
     if status != OPTIMAL or z >= (1.0 - NEAR_CUT) * most or most == math.inf or ask >= 0.999 * end:
@@ -274,7 +288,40 @@ def _probe_side(pack, person, s, r, node, cut, p, i, active, z, limit):
     z = move_bound(T, F, G, var, False, ask / scale, z)
     status, z = solve_relaxation(pack, s, r, SIDE_LEVEL, cut, p, most, z)
     _, farther, _ = bound_side(pack, person, s, r, SIDE_LEVEL, node, cut, p, i, active)
-    return bound, rises, max(min(far, farther), 0.0)
+    if farther < SHRINKS * far and _keep_step(pack, s, r, tree, i, active):
+        far = farther
+    return bound, rises, max(far, 0.0)
+
+
+@njit(**ONCE)
+def _keep_step(pack, s, r, tree, i, active):
+    """Log what one side of ReLU i was bounded by. May its bound be used?"""
+    return log_multipliers(pack, s, tree, PROBED - 2 * r.G[0, NEURON, i] - (0 if active else 1))
+
+
+@njit(**ONCE)
+def log_multipliers(pack, s, tree, about):
+    """With records: write the multipliers behind those of the node that are there already. False: there is no room."""
+    if len(tree.log) == 0:
+        return True
+    hidden, outputs = tree.side.shape[1], pack.index[SIZES, pack.layers]
+    rows = 1 if outputs == 1 else 2
+    if tree.count[STEPS] + rows > tree.count[MOST_STEPS]:
+        return False
+    at = tree.count[LOGGED] + HEAD + hidden + tree.count[STEPS] * (2 + hidden)
+    if at + (rows + s.A.shape[0] + 1) * (2 + hidden) > len(tree.log):
+        return False
+    if rows == 2:
+        tree.log[at] = CONDITIONS
+        for k in range(outputs):
+            tree.log[at + 2 + k] = s.F[PI, k]
+        at += 2 + hidden
+    tree.log[at] = about
+    tree.log[at + 1] = s.F[PI, 0]
+    for h in range(hidden):
+        tree.log[at + 2 + h] = s.F[OMEGA, h]
+    tree.count[STEPS] += rows
+    return True
 
 
 @njit(**INNER)

@@ -30,6 +30,7 @@ from ifonly.solvers.search.kernels.layout import (
     FREE,
     GRID_OFFSET,
     HALT,
+    HEAD,
     HEAP,
     HEAP_SIZE,
     INACTIVE,
@@ -43,6 +44,7 @@ from ifonly.solvers.search.kernels.layout import (
     MAXIMUM,
     MEMORY,
     MOST,
+    MOST_STEPS,
     MULTIPLIER,
     NAME,
     NEVER,
@@ -66,6 +68,7 @@ from ifonly.solvers.search.kernels.layout import (
     SPLIT_VALUE,
     SQUARED,
     START,
+    STEPS,
     UNSPLIT_SIDE,
     USED,
     OpenNode,
@@ -167,9 +170,9 @@ def _log(s, tree, node, bound, split, value, limit):
     """Append the record of a settled node; see `ifonly.solvers.search.record` for its form. False when the log is
     full."""
     hidden = tree.side.shape[1]
-    rows = tree.count[ROWS]
+    rows, steps = tree.count[ROWS], tree.count[STEPS]
     at = tree.count[LOGGED]
-    if at + 10 + hidden + rows * (2 + hidden) > len(tree.log):
+    if at + 10 + hidden + (rows + steps) * (2 + hidden) > len(tree.log):
         return False
     log = tree.log
     log[at] = tree.idx[NAME, node]
@@ -179,11 +182,11 @@ def _log(s, tree, node, bound, split, value, limit):
     log[at + 4] = value
     log[at + 5] = bound
     log[at + 6] = limit
-    log[at + 7] = rows
-    at += 8
+    log[at + 7] = steps + rows
+    at += HEAD
     for h in range(hidden):
         log[at + h] = s.F[ALPHA, h]
-    at += hidden
+    at += hidden + steps * (2 + hidden)  # which are there
     for i in range(rows):
         log[at] = s.LI[ROW_KIND, i]
         log[at + 1] = s.LF[MULTIPLIER, i]
@@ -367,7 +370,7 @@ def _run(pack, person, s, r, tree, nodes, fresh):
 @njit(**INNER)
 def _largest_record(s, tree):
     hidden = tree.side.shape[1]
-    return 10 + hidden + s.A.shape[0] * (2 + hidden)
+    return 10 + hidden + (s.A.shape[0] + tree.count[MOST_STEPS] + 1) * (2 + hidden)
 
 
 @njit(**ONCE)

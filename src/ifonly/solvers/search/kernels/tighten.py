@@ -8,9 +8,11 @@ from numba import njit
 from ifonly.solvers.search.kernels.candidates import round_solution, set_pattern, try_point, without_specks
 from ifonly.solvers.search.kernels.closed_forms import solve_plane
 from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
+from ifonly.solvers.search.kernels.fine_grids import NEAR_END, round_program
 from ifonly.solvers.search.kernels.layout import (
     AIM,
     ALPHA,
+    BEST,
     BIAS_AT,
     HALT,
     HIGH,
@@ -38,6 +40,7 @@ from ifonly.solvers.search.kernels.splits import (
     SPLIT_ORDER,
     UNSPLIT,
     any_relu,
+    place_of,
     split_dearest,
     split_fraction,
     split_options,
@@ -89,6 +92,11 @@ def tighten(pack, person, s, tree, node, cut, bound, hopeless):
             changing, changing_at = UNSPLIT, 0.0
             if not allowed_changes(pack, person, F[X]):
                 changing, changing_at = split_changes(pack, person, F[X], node.lo, node.hi, node.mask, node.counted)
+            near_end = tree.number[BEST] - bound <= NEAR_END * bound
+            if bound < cutoff(pack, tree.number) and round_program(
+                pack.norm, cut, rows, near_end, F, I, s.LF, s.LI, s.A
+            ):
+                try_point(pack, person, tree, F)
             if pack.rules > 0 and without_specks(pack, person, F):
                 try_point(pack, person, tree, F)
         limit = cutoff(pack, tree.number)
@@ -135,6 +143,32 @@ def is_met(constant, shift, width, F):
         value += F[PLANE, t] * F[Y, t]
         size += abs(F[PLANE, t] * F[Y, t])
     return value >= -1e-9 * size
+
+
+@njit(**INNER)
+def newton_together(pack, person, s, tree, node, cut, tries):
+    """Look for a better point from X: solve the network's own linear piece there under all conditions and rules at
+    once, go to its solution, repeat.
+    """
+    F, conditions, one = s.F, pack.index[SIZES, pack.layers], np.int64(1)
+    for _ in range(tries):
+        set_pattern(F)
+        columns, rows = begin_program(pack.norm, cut.items, F, s.I, s.LF, s.LI), np.int64(0)
+        for r in range(min(conditions + pack.rules, s.A.shape[0])):
+            layer, i = place_of(pack, r)
+            constant = neuron_plane(pack, layer, i, 1.0, node.zl, node.zu, F[PATTERN], one, cut.width, F, s.Wc)
+            if r < conditions:
+                constant -= person.need[AIM, r]
+            else:
+                low, slack = person.need[LOW, r], plane_loss(person.slack[pack.index[BIAS_AT, layer] + i], F)
+                constant -= low + beyond_rule(low, person.need[HIGH, r], slack)[0]
+            add_plane(pack.norm, constant, 0.0, 0.0, np.bool_(True), rows, columns, cut.width, s)
+            rows += 1
+        c, rows, found = solve_program(pack.norm, cut, rows, columns, s)
+        if found == INFEASIBLE or c >= tree.number[BEST] or s.I[HALT, 0] != 0:
+            return
+        round_solution(pack, cut.items, F, s.I)
+        try_point(pack, person, tree, F)
 
 
 @njit(**INNER)

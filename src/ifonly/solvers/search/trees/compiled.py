@@ -13,7 +13,7 @@ from ifonly.compiling import Kernels
 
 
 def _functions() -> tuple[Mapping[str, Any], int]:
-    from ifonly.solvers.search.trees.kernels import greedy, limits, prices, pricing, search, table
+    from ifonly.solvers.search.trees.kernels import greedy, limits, maximum, prices, pricing, regions, search, table
     from ifonly.solvers.search.trees.kernels.layout import SOURCES
 
     return {
@@ -26,6 +26,10 @@ def _functions() -> tuple[Mapping[str, Any], int]:
         "share": prices.share,
         "begin": search.begin,
         "advance": search.advance,
+        "list_regions": regions.list_regions,
+        "merge_lists": regions.merge_lists,
+        "begin_boxes": maximum.begin_boxes,
+        "look_for_row": maximum.look_for_row,
     }, SOURCES
 
 
@@ -37,6 +41,7 @@ def _try_out(kernel: Any) -> None:
     from ifonly.results import Limits
     from ifonly.schema import Integer, Schema
     from ifonly.solvers.search.progress import ProgressReporter
+    from ifonly.solvers.search.trees.first_row import FirstRow
     from ifonly.solvers.search.trees.forest_search import NOWHERE, ForestSearch
     from ifonly.solvers.search.trees.kernels.layout import BEST
     from ifonly.solvers.search.trees.open_boxes import OpenBox, everything, no_shares
@@ -59,6 +64,9 @@ def _try_out(kernel: Any) -> None:
     opened = search.opened(OpenBox(everything(forest), no_shares(forest), 1), 0.0)
     assert opened is not None
     kernel.advance(forest, opened.table, search.person, opened.stack, search.state, 1, NOWHERE)
+    first = FirstRow(solver.packed, people, 0, Limits(nodes=1), quiet, threading.Event())
+    first.claim()
+    kernel.merge_lists(first.domain.choice, first.regions, first.regions, 4)
 
 
 def _vectorised() -> Mapping[Any, Any]:

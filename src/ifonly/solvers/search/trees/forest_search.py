@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.compiling import Kernels
 from ifonly.problem import Question
 from ifonly.problem.lowering import People
@@ -27,6 +28,7 @@ from ifonly.results import Claim, Limits, Stop, StoppedBy
 from ifonly.solvers.search.deadline import Deadline
 from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.trees.cells import Cells
+from ifonly.solvers.search.trees.clauses import RuleClauses
 from ifonly.solvers.search.trees.kernels.layout import (
     ADDITIVE,
     BEST,
@@ -51,6 +53,7 @@ from ifonly.solvers.search.trees.kernels.shares import Shares
 from ifonly.solvers.search.trees.open_boxes import OpenBox, OpenedBox, everything, halves, no_shares
 from ifonly.solvers.search.trees.pack import enlarged, new_stack, new_state
 from ifonly.solvers.search.trees.rules import RuledBoxes, elsewhere
+from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
 
@@ -86,8 +89,13 @@ class PackedForest:
     """The same forest, for rows that only some rounding accepts."""
     rules: RuledBoxes | None
     kernels: Kernels
+    tolerances: Tolerances
     any_row: bool = False
     """Any row will do: the search ends with the first, and no box is priced: prices are about how near rows are."""
+
+    @cached_property
+    def clauses(self) -> RuleClauses:
+        return RuleClauses.of(self.question)
 
     def distance(self, cost: float) -> float:
         return math.sqrt(cost) if self.cells.squared else cost
@@ -109,6 +117,8 @@ class ForestSearch:
     stop: threading.Event
     spent_nodes: int = 0
     spent_seconds: float = 0.0
+    cutoff: float = math.inf
+    """A cost below which rows are looked for."""
     found: Floats | None = None
     """Under rules: the best row so far, which they have judged."""
     other_nodes: int = 0
@@ -143,13 +153,13 @@ class ForestSearch:
             )  # fmt: skip
         if cost < 0.0:
             return self._claim(math.inf, None)
-        self.state.number[BEST] = cost
-        if self.packed.rules is not None and math.isfinite(cost):
-            point = self._point()
+        self.state.number[BEST] = min(cost, self.cutoff)
+        if self.packed.rules is not None and cost < self.cutoff:
+            point = self.packed.rules.completed(self._point())
             if self.packed.rules.admits(self.people.factual[self.i], point):
                 self._registered(point, math.inf)
             else:
-                self.state.number[BEST] = math.inf
+                self.state.number[BEST] = self.cutoff
         return self._search()
 
     def _search(self) -> Claim:
@@ -184,7 +194,7 @@ class ForestSearch:
     @property
     def _enough(self) -> bool:
         """Is there a row, and is any as good as the nearest?"""
-        return self.packed.any_row and math.isfinite(self.state.number[BEST])
+        return self.packed.any_row and bool(self.state.number[BEST] < self.cutoff)
 
     @property
     def _keeps_boxes(self) -> bool:
@@ -310,17 +320,23 @@ class ForestSearch:
         state, s, features = self.state, int(self.state.count[HEIGHT]) - 1, len(self.forest.choice)
         near = self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]]
         assert self.packed.rules is not None
-        if self.packed.rules.admits(self.people.factual[self.i], near):
-            self._registered(near, float(stack.bound[s]))
+        near = self.packed.rules.completed(near)
+        admitted = self.packed.rules.admits(self.people.factual[self.i], near)
+        if admitted and self._registered(near, float(stack.bound[s])):
             state.count[HEIGHT] -= 1
             return True
         box = stack.least[s], stack.most[s], stack.left[s].reshape(features, -1)
-        claim = self.packed.rules.nearest(self.people.part([self.i]), box, self._rest())
+        below = self.packed.distance(float(state.number[BEST]))
+        claim = self.packed.rules.nearest(self.people.part([self.i]), box, below, self._rest())
         self.other_nodes += claim.nodes
         if claim.stop is not None:
             self.stopped = claim.stop
             return False
         stack.bound[s] = max(stack.bound[s], self.packed.cost(claim.lower))
+        if claim.point is None and claim.lower < math.inf and self.packed.tolerances.close(claim.lower, below):
+            self.residual = min(self.residual, float(stack.bound[s]))  # nothing is nearer than the best row
+            state.count[HEIGHT] -= 1
+            return True
         found = claim.point is not None and self._registered(claim.point, float(stack.bound[s]))
         if found or claim.lower == math.inf:
             state.count[HEIGHT] -= 1
@@ -348,7 +364,7 @@ class ForestSearch:
         robust = (question.model.exact_scores(point[None, :]) @ c.T - d >= self.forest.demand[REQUIRED]).all()
         if not robust or question.allows(factual, point) is not None:
             if self.found is None:
-                self.state.number[BEST] = math.inf
+                self.state.number[BEST] = self.cutoff
             return False
         cost = self.packed.cost(float(question.measure.between(factual, point)))
         if self.found is None or cost < self.state.number[BEST]:
@@ -377,7 +393,7 @@ class ForestSearch:
         """The claim: no row costs less than `lower`."""
         lower = min(lower, self.residual, float(self.state.number[LEFT_OVER]))
         return Claim(
-            point=self._point() if math.isfinite(self.state.number[BEST]) and lower < math.inf else None,
+            point=self._point() if self.state.number[BEST] < self.cutoff and lower < math.inf else None,
             lower=self.packed.distance(lower) * BELOW,
             method="search",
             stop=stop,

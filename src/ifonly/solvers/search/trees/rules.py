@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.model import Network, network_model
 from ifonly.problem import ClassTarget, Question, lower
+from ifonly.problem.action_rules import in_boxes
 from ifonly.problem.lowering import People, on_grid
 from ifonly.results import Claim, Limits
 from ifonly.schema.decimals import stepped, steps_between
@@ -38,13 +40,21 @@ class RuledBoxes:
 
     def __init__(self, question: Question, networks: Question | None, cells: Cells, tolerances: Tolerances) -> None:
         self.question, self.networks, self.cells = question, networks, cells
-        if networks is None:
+        asked = networks
+        if asked is None:
             columns = len(question.schema.columns)
             always = network_model(Network.of([(np.zeros((1, columns)), np.ones(1))]), question.schema)
-            networks = replace(question, model=always, target=ClassTarget(1))
-        self.solver = SearchSolver(lowered=lower(networks, simplify=True), tolerances=tolerances, table=None)
+            asked = replace(question, model=always, target=ClassTarget(1))
+        constraints, self.space = in_boxes(question.constraints)
+        if self.space is not None:
+            asked = replace(asked, constraints=constraints)
+        self.solver = SearchSolver(lowered=lower(asked, simplify=True), tolerances=tolerances, table=None)
         self.solver.packed.kernels.prepare()
-        self._ends: dict[tuple[int, int, int, float, float, float], tuple[float, float]] = {}
+        self._ends: dict[tuple[Any, ...], tuple[float, float]] = {}
+
+    def completed(self, point: Floats) -> Floats:
+        """The row with what follows from its causes, which costs nothing."""
+        return point if self.space is None else self.space.completed(point)
 
     def admits(self, factual: Floats, point: Floats) -> bool:
         """Is a row admitted by all constraints, and accepted by the networks under any rounding?"""
@@ -52,37 +62,63 @@ class RuledBoxes:
             return False
         return self.networks is None or bool(robustly_accepted(self.networks, point[None, :])[0])
 
-    def nearest(self, people: People, box: tuple[Floats, Floats, Floats], limits: Limits) -> Claim:
-        """The nearest such row of one person, with cells between least and most (choices: left)."""
+    def nearest(self, people: People, box: tuple[Floats, Floats, Floats], below: float, limits: Limits) -> Claim:
+        """The nearest such row of one person, with cells between least and most (choices: left), if one is nearer than
+        a distance."""
         inside = self._inside(people, *box)
+        if below < math.inf and (known := self.solver.ruled_out(inside, below, limits)):
+            return Claim(point=None, lower=known[0], method="search", nodes=known[1], seconds=known[2])
         claim = self.solver.among(inside, Budget(limits, 1, ProgressReporter(0, None)))[0]
         if claim.point is None:
             return claim
         # changes are searched for, and the end of a box that is next to the person's own value is lost in the sum
         number = self.cells.costs.numeric
-        return replace(claim, point=np.where(number, claim.point.clip(inside.lower[0], inside.upper[0]), claim.point))
+        point = np.where(number, claim.point.clip(inside.lower[0], inside.upper[0]), claim.point)
+        return replace(claim, point=self.completed(point))
 
     def _inside(self, people: People, least: Floats, most: Floats, left: Floats) -> People:
         """The person's domains, no wider than the box."""
-        cells, costs = self.cells, self.cells.costs
         lower, upper, allowed = people.lower.copy(), people.upper.copy(), people.allowed.copy()
         first, last = least.tolist(), most.tolist()
         owns, lowers, uppers = (part[0].tolist() for part in (people.factual, people.lower, people.upper))
-        if len(self._ends) > MOST_ENDS:
-            self._ends.clear()
-        for g in range(costs.features):
-            columns = slice(int(costs.start[g]), int(costs.start[g + 1]))
-            if not costs.numeric[g]:
-                classes = cells.classes(g)
-                allowed[0, columns] &= (left[g, classes >> 6] >> (classes & 63).astype(np.uint64)) & np.uint64(1) != 0
-                continue
-            key = g, first[g], last[g], owns[g], lowers[g], uppers[g]
-            ends = self._ends.get(key)
-            if ends is None:
-                ends = self._ends[key] = self._interval(*key)
-            lower[0, g], upper[0, g] = ends
-            allowed[0, columns] = ends[0] <= ends[1]
+        for g in range(self.cells.costs.features):
+            if self.is_number(g):
+                ends = self._ends_between(g, first[g], last[g], owns[g], lowers[g], uppers[g])
+                lower[0, g], upper[0, g] = ends
+                allowed[0, self._columns(g)] = ends[0] <= ends[1]
+            else:
+                classes = self.cells.classes(g)
+                inside = (left[g, classes >> 6] >> (classes & 63).astype(np.uint64)) & np.uint64(1) != 0
+                allowed[0, self._columns(g)] &= inside
+        if self.space is not None:
+            for g, both in self.space.ends.items():
+                ends = self.space.ends_of(g, owns[g], float(lower[0, g]), float(upper[0, g]))
+                lower[0, both] = upper[0, both] = ends
         return replace(people, lower=lower, upper=upper, allowed=allowed)
+
+    def is_number(self, g: int) -> bool:
+        return bool(self.cells.costs.numeric[g])
+
+    def _columns(self, g: int) -> slice:
+        return slice(int(self.cells.costs.start[g]), int(self.cells.costs.start[g + 1]))
+
+    def options_of(self, people: People, g: int) -> NDArray[np.bool_]:
+        """The options of a choice that the only person may have."""
+        return np.asarray(people.allowed[0, self._columns(g)])
+
+    def ends_of_cells(self, people: People, g: int, cells: NDArray[np.int64]) -> Floats:
+        """(2, cell): the ends of the only person's domain of a number in each of these cells."""
+        own, lower, upper = (float(part[0, g]) for part in (people.factual, people.lower, people.upper))
+        return np.array([self._ends_between(g, k, k, own, lower, upper) for k in cells.tolist()]).T
+
+    def _ends_between(self, *between: Any) -> tuple[float, float]:
+        """`_interval`, kept."""
+        ends = self._ends.get(between)
+        if ends is None:
+            if len(self._ends) > MOST_ENDS:
+                self._ends.clear()
+            ends = self._ends[between] = self._interval(*between)
+        return ends
 
     def _interval(self, g: int, least: int, most: int, own: float, lower: float, upper: float) -> tuple[float, float]:
         """The ends of the domain of number g, whose own value and domain these are, between two of its cells: values

@@ -22,6 +22,7 @@ from ifonly.results import Claim, Limits, Listener
 from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.trees.cells import Cells
 from ifonly.solvers.search.trees.compiled import TREE_KERNELS
+from ifonly.solvers.search.trees.first_row import FirstRow, takes
 from ifonly.solvers.search.trees.forest_search import ForestSearch, PackedForest
 from ifonly.solvers.search.trees.pack import SummedTrees, any_rounding_forest, pack_forest
 from ifonly.solvers.search.trees.rules import RuledBoxes
@@ -36,6 +37,10 @@ compiled kernels are waited for."""
 
 ALL_OF_IT = 1.0 - 2.0**-19
 """Where an answer may be farther than the nearest by so much of its distance, the first row that is found will do."""
+
+
+ALMOST = 1.0 - 1e-9
+"""Rows that are nearer by less than this are no nearer, whatever order a distance is added up in."""
 
 
 class ForestSolver:
@@ -54,7 +59,7 @@ class ForestSolver:
         any_rounding: bool = False,
         kernels: Kernels = TREE_KERNELS,
     ) -> None:
-        self.any_rounding = any_rounding and networks is None
+        self.tolerances, self.any_rounding = tolerances, any_rounding and networks is None
         summed = SummedTrees.of(question.model.function)
         trees = summed.trees
         self.costs, depth = costs_of(question), trees.ensemble.depth
@@ -68,7 +73,7 @@ class ForestSolver:
         rules = RuledBoxes(question, networks, cells, tolerances) if forest.ruled else None
         self.packed = PackedForest(
             question, cells, forest, depth, any_rounding_forest(forest, question), rules, kernels,
-            any_row=tolerances.relative_gap > ALL_OF_IT,
+            tolerances, any_row=tolerances.relative_gap > ALL_OF_IT,
         )  # fmt: skip
         self.shared = shared.parts
         self.buffer_bytes = 0 if rules is None else rules.solver.buffer_bytes
@@ -81,6 +86,10 @@ class ForestSolver:
 
         def claim(i: int) -> Claim:
             packed.kernels.look(begun, math.inf if limits.seconds is None else time.perf_counter() + limits.seconds)
+            if takes(packed, self.costs.most_changes):
+                done = FirstRow(packed, people, i, limits, reporter, stop).claim()
+                reporter.done(1)
+                return done
             done = ForestSearch(packed, packed.forest, people, i, limits, reporter, stop).claim()
             weaker = packed.any_rounding_forest
             none = done.lower == math.inf
@@ -98,6 +107,17 @@ class ForestSolver:
         claims = self._all(claim, len(points), threads, stop)
         reporter.all_done()
         return claims
+
+    def nothing_below(self, point: Floats, distance: float, limits: Limits) -> tuple[float, int, float] | None:
+        """See `SearchSolver.nothing_below`."""
+        packed, people = self.packed, self.costs.domains(np.array(point[None, :], dtype=np.float64))
+        packed.kernels.prepare()
+        reporter, cutoff = ProgressReporter(0, None), packed.cost(distance * ALMOST)
+        claim = ForestSearch(
+            packed, packed.forest, people, 0, limits, reporter, threading.Event(), cutoff=cutoff
+        ).claim()
+        closed = claim.stop is None and claim.point is None and self.tolerances.close(claim.lower, distance)
+        return (claim.lower, claim.nodes, claim.seconds) if closed or claim.lower == math.inf else None
 
     @staticmethod
     def _all(claim: Callable[[int], Claim], people: int, threads: int, stop: threading.Event) -> list[Claim]:

@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
+from ifonly.compiling import with_cache
 from ifonly.solvers.search.trees.kernels.layout import ADDITIVE, FREE, INNER, NEED, ONCE, OUTER, SLACK, SOURCES
 from ifonly.solvers.search.trees.kernels.points import fulfils, single_moves, sums_of
 
@@ -216,10 +217,10 @@ def _begin(forest, person, best, cells, origin, sums, gains, nodes, moved):
     return total_cost(forest, person, best)
 
 
-@njit(**OUTER)
+@with_cache(SOURCES, **OUTER)
 def some_point(forest, person, depth, best, leaves, scores):
     """A point that meets all conditions, in cells: its cost; infinity if none was found, -1 if no row is allowed."""
-    count = len(forest.choice) if SOURCES >= 0 else 0
+    count = len(forest.choice)
     cells, gains = np.empty((2, count), dtype=np.int32), np.empty((len(forest.value), forest.start[-1]))
     walk = np.empty((2, depth + 2), dtype=np.int32)
     cost = _begin(forest, person, best, cells[0], cells[1], np.empty(len(forest.value)), gains, walk[0], walk[1])

@@ -32,10 +32,10 @@ INNER = {
 }
 """For kernels that only kernels call. They allocate nothing, and so need not count references to arrays, which would
 take most of their time. Nothing here is reassociated or fused: scores are the library's, to the bit."""
-ONCE = {**INNER, "inline": "always"}
-"""For large kernels with a single caller: inlined first, or each level would compile all levels below it again."""
-OUTER = {"nogil": True, "error_model": "numpy", "cache": True}
-"""For kernels that Python calls. They close over `SOURCES`, which makes the cache follow every kernel file."""
+ONCE = INNER
+"""For kernels with a single caller: LLVM inlines them there (`link_time`)."""
+OUTER = {"nogil": True, "error_model": "numpy"}
+"""For kernels that Python calls: `with_cache(SOURCES, **OUTER)`."""
 
 SOURCES = fingerprint(__file__)
 

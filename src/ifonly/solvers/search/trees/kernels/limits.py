@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ifonly.compiling import with_cache
 from ifonly.solvers.search.trees.kernels.layout import (
     COLUMN,
     CUT,
@@ -19,10 +20,10 @@ from ifonly.solvers.search.trees.kernels.layout import (
 )
 
 
-@njit(**OUTER)
+@with_cache(SOURCES, **OUTER)
 def parents_of(node):
     """The node above each node; -1 at roots."""
-    parent = np.full(node.shape[1], -1, dtype=np.int32) if SOURCES >= 0 else np.empty(0, dtype=np.int32)
+    parent = np.full(node.shape[1], -1, dtype=np.int32)
     for i in range(node.shape[1]):
         if node[COLUMN, i] >= 0:
             parent[node[LEFT, i]] = i
@@ -30,11 +31,11 @@ def parents_of(node):
     return parent
 
 
-@njit(**OUTER)
+@with_cache(SOURCES, **OUTER)
 def leaf_limits(node, parent, sets, choice, count, at, limit, limit_set, dead):
     """Fill the limits of every leaf; with empty arrays, only count them: those of a leaf end at at[leaf + 1]."""
     features, width, used = len(choice), sets.shape[1], 0
-    seen, write = np.full(features, -1, dtype=np.int64), limit.shape[1] > 0 and SOURCES >= 0
+    seen, write = np.full(features, -1, dtype=np.int64), limit.shape[1] > 0
     leaf_node = np.empty(len(at) - 1, dtype=np.int64)
     for i in range(node.shape[1]):
         if node[COLUMN, i] < 0:

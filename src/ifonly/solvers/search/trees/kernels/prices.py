@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from ifonly.compiling import with_cache
 from ifonly.solvers.search.trees.kernels.branching import take_note, where_to_split
 from ifonly.solvers.search.trees.kernels.crossings import (
     CELL,
@@ -324,12 +325,12 @@ def _conclude(forest, ball, near, program, dual, priced, limit):
     least_outward(forest, ball, near, priced.reduced)
 
 
-@njit(**OUTER)
+@with_cache(SOURCES, **OUTER)
 def share(forest, person, table, ball, near, total, limit, shares, rounds):
     """Price a box, which is narrowed, beginning with the shares of a larger one: what is known by its prices, its own
     shares, and where to split it: the feature, and the cell (see `where_to_split`).
     """
-    cells, conditions = forest.start[-1] if SOURCES >= 0 else 0, len(forest.value)
+    cells, conditions = forest.start[-1], len(forest.value)
     trees, leaves, most = sizes(forest, table)
     places, entries, count = np.empty(leaves, dtype=np.int32), 4 * most, most
     while True:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
+from ifonly.compiling import with_cache
 from ifonly.solvers.search.trees.kernels.layout import FREE, INNER, MUST, ONCE, OUTER, SOURCES
 
 
@@ -94,13 +95,11 @@ def price_choice(option, classes, allowed, table, cost, value):
 
 
 # size: the parts of a question that prices depend on, each an array
-@njit(**OUTER)
+@with_cache(SOURCES, **OUTER)
 def price_cells(
     factual, ends, allowed, option_cost, step, price, squared, choice, start, column, cuts, cost, value, own
 ):
     """Fill cost and value (2, cell) and own (feature); `cuts` holds the cuts of numbers, and the cells of options."""
-    if SOURCES < 0:
-        return
     for g in range(len(factual)):
         cells = slice(start[g], start[g + 1])
         if choice[g]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ifonly.compiling import with_cache
 from ifonly.solvers.search.trees.kernels.boxes import (
     add_up,
     afford,
@@ -296,11 +297,10 @@ def _begin(forest, table, person, box, bound, stack, state):
     state.count[HEIGHT] = 1
 
 
-@njit(**OUTER)
+@with_cache(SOURCES, **OUTER)
 def begin(forest, table, person, box, bound, stack, state):
     """The box as the only one on the stack: cells left of each feature, and who must change."""
-    if SOURCES >= 0:
-        _begin(forest, table, person, box, bound, stack, state)
+    _begin(forest, table, person, box, bound, stack, state)
 
 
 @njit(**INNER)
@@ -335,7 +335,7 @@ def run(forest, table, person, stack, state, end, other):
     return DONE
 
 
-@njit(**OUTER)
+@with_cache(SOURCES, **OUTER)
 def advance(forest, table, person, stack, state, nodes, other):
     """Go on for so many nodes. First split the box on top between its nearest point and another (none: empty)."""
-    return run(forest, table, person, stack, state, state.count[NODES] + nodes if SOURCES >= 0 else 0, other)
+    return run(forest, table, person, stack, state, state.count[NODES] + nodes, other)

@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
+from ifonly.compiling import with_cache
 from ifonly.solvers.search.trees.kernels.layout import (
     ABOVE,
     ADDITIVE,
@@ -68,13 +69,13 @@ def _reach(forest, person, cutoff, near, ball):
     return total
 
 
-@njit(**OUTER)
+@with_cache(SOURCES, **OUTER)
 def reach(forest, person, cutoff, near, ball):
     """Narrow a box to the cells that are affordable below the cutoff; returns the cost of its nearest point.
 
     Infinity where no row is allowed, or none is nearer than the cutoff.
     """
-    return _reach(forest, person, cutoff, near, ball) if SOURCES >= 0 else math.inf
+    return _reach(forest, person, cutoff, near, ball)
 
 
 @njit(**ONCE)
@@ -349,10 +350,10 @@ def _list_losses(forest, table, trees, ball, users, free, free_user):
                     _put(table, free, ABOVE, first + forest.limit[LEAST, i], bit, i)
 
 
-@njit(**OUTER)
+@with_cache(SOURCES, **OUTER)
 def build(forest, person, ball, near, total, cutoff, depth, priced):
     """The table of a box below the cutoff."""
-    features = len(forest.choice) if SOURCES >= 0 else 0
+    features = len(forest.choice)
     conditions = len(forest.value) + (len(priced.paid) > 0)
     words = 0
     for t in range(len(forest.roots)):

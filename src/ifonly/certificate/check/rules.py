@@ -1,0 +1,307 @@
+"""Rules of a certificate: clauses of linear inequalities, how many features may change, and which only together.
+
+A *literal* is an inequality  constant + sum of coefficient * number + sum of values of options >= 0  on the decimals of
+a row; a clause holds where one of its literals does. The value of a literal on decimals differs from that on float64 by
+at most its `room`, which is added wherever a box is narrowed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from ...printing import quoted
+from .reading import CheckBudget, Refusal, entries, listed, whole
+from .schema import StatedChoice, StatedInteger, StatedSchema, decimal
+
+if TYPE_CHECKING:
+    from .box import Extent
+    from .statement import Statement
+
+MAX_LITERALS = 20_000
+MOST = 10**18
+"""How large whole numbers of a literal may be."""
+ROUNDS = 20
+"""Of narrowing, at most: fewer narrow less, which is sound."""
+ACTIVE, INACTIVE = 1, 2
+OWN = ("clause", "max_changes", "only_with")
+"""Kinds of constraints that are read here."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLiteral:
+    """constant + numbers + options >= 0, multiplied by the denominator of the constant: whole numbers."""
+
+    numbers: tuple[tuple[int, int], ...]
+    options: tuple[tuple[int, tuple[int, ...]], ...]
+    constant: int
+    whole: bool
+    """It takes whole values only: where it does not hold, it is at most -1."""
+
+    def holds(self, point: tuple[float, ...]) -> bool:
+        """Is it true of a row, in decimals?"""
+        total = Fraction(self.constant)
+        for g, a in self.numbers:
+            total += a * decimal(point[g])
+        for g, values in self.options:
+            total += values[int(point[g])]
+        return total >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All rules of a question."""
+
+    literals: tuple[RuleLiteral, ...] = ()
+    clauses: tuple[tuple[int, ...], ...] = ()
+    """The literals of each clause, by number: of each clause one holds."""
+    limits: tuple[tuple[int, tuple[bool, ...]], ...] = ()
+    """How many features may change, and of each feature whether it counts."""
+    partners: tuple[tuple[int, int], ...] = ()
+    """(feature, the one without which it does not change)."""
+
+    @property
+    def any(self) -> bool:
+        return bool(self.clauses or self.limits or self.partners)
+
+    def broken(self, schema: StatedSchema, before: tuple[float, ...], point: tuple[float, ...]) -> str:
+        """Which rule a row breaks, or nothing."""
+        for k, clause in enumerate(self.clauses):
+            if not any(self.literals[i].holds(point) for i in clause):
+                return f"clause {k} does not hold"
+        moved = [a != b for a, b in zip(before, point, strict=True)]
+        for most, counted in self.limits:
+            if sum(m and c for m, c in zip(moved, counted, strict=True)) > most:
+                return f"more than {most} features change"
+        for g, partner in self.partners:
+            if moved[g] and not moved[partner]:
+                return f"{quoted(schema.features[g].name)} changes without {quoted(schema.features[partner].name)}"
+        return ""
+
+
+def read_rules(schema: StatedSchema, constraints: tuple[Any, ...], meter: CheckBudget) -> Rules:
+    where = schema.positions
+    literals: list[RuleLiteral] = []
+    clauses: list[tuple[int, ...]] = []
+    limits: list[tuple[int, tuple[bool, ...]]] = []
+    partners: list[tuple[int, int]] = []
+
+    def place(name: Any) -> int:
+        if not isinstance(name, str) or name not in where:
+            raise Refusal(f"a rule is about an unknown feature, {str(name)[:60]!r}")
+        return where[name]
+
+    for constraint in constraints:
+        meter.tick()
+        kind = constraint["kind"]
+        if kind == "max_changes":
+            entries(constraint, "a limit on changes", "kind", "most", "uncounted")
+            free = {place(name) for name in listed(constraint["uncounted"], "the uncounted features")}
+            most = whole(constraint["most"], "the most changes", 0, len(schema))
+            limits.append((most, tuple(g not in free for g in range(len(schema)))))
+        elif kind == "only_with":
+            entries(constraint, "a rule about partners", "kind", "feature", "partner")
+            partners.append((place(constraint["feature"]), place(constraint["partner"])))
+        else:
+            given = listed(entries(constraint, "a clause", "kind", "any")["any"], "a clause")
+            if len(literals) + len(given) > MAX_LITERALS:
+                raise Refusal(f"there are more than {MAX_LITERALS} literals")
+            clauses.append(tuple(range(len(literals), len(literals) + len(given))))
+            literals += [_read_literal(schema, place, one, meter) for one in given]
+    return Rules(tuple(literals), tuple(clauses), tuple(limits), tuple(partners))
+
+
+def _read_literal(schema: StatedSchema, place: Any, value: Any, meter: CheckBudget) -> RuleLiteral:
+    """{"feature", "options"}: it has one of them; or {"numbers", "options", "constant"}: an inequality."""
+    meter.tick()
+    if isinstance(value, dict) and "feature" in value:
+        entries(value, "a literal", "feature", "options")
+        g = place(value["feature"])
+        feature = schema.features[g]
+        if not isinstance(feature, StatedChoice):
+            raise Refusal(f"{quoted(feature.name)} has no options")
+        most = len(feature.options) - 1
+        own = {whole(o, "an option", 0, most) for o in listed(value["options"], "the options of a literal")}
+        return RuleLiteral((), ((g, tuple(int(o in own) for o in range(most + 1))),), -1, True)
+    entries(value, "a literal", "numbers", "options", "constant")
+    numbers, options = [], []
+    for pair in listed(value["numbers"], "the numbers of a literal"):
+        name, a = listed(pair, "a number of a literal", 2)
+        numbers.append((place(name), whole(a, "a coefficient", -MOST, MOST)))
+    for pair in listed(value["options"], "the options of a literal"):
+        name, values = listed(pair, "an option of a literal", 2)
+        feature = schema.features[g := place(name)]
+        count = len(feature.options) if isinstance(feature, StatedChoice) else 0
+        given = listed(values, "the values of options", count)
+        options.append((g, tuple(whole(v, "the value of an option", -MOST, MOST) for v in given)))
+    if any(isinstance(schema.features[g], StatedChoice) for g, _ in numbers) or not all(len(v) for _, v in options):
+        raise Refusal("a literal takes a number for options, or options for a number")
+    named = [g for g, _ in (*numbers, *options)]
+    if len(set(named)) != len(named):
+        raise Refusal("a literal names a feature twice")
+    top, bottom = listed(value["constant"], "the constant of a literal", 2)
+    over = whole(bottom, "the denominator of a constant", 1, MOST)
+    constant = whole(top, "the constant of a literal", -MOST, MOST)
+    exact = over == 1 and all(
+        isinstance(f := schema.features[g], StatedInteger) and float(f.lower).is_integer() for g, _ in numbers
+    )
+    return RuleLiteral(
+        tuple((g, a * over) for g, a in numbers),
+        tuple((g, tuple(v * over for v in values)) for g, values in options), constant, exact,
+    )  # fmt: skip
+
+
+def rooms(schema: StatedSchema, literals: tuple[RuleLiteral, ...], grid: int) -> tuple[int, ...]:
+    """Of each literal: how far its value on decimals can be from that on float64, in units of 2^-P, rounded up."""
+    own = []
+    for feature in schema.features:
+        if isinstance(feature, StatedChoice) or (
+            isinstance(feature, StatedInteger) and float(feature.lower).is_integer()
+        ):
+            own.append(0)
+            continue
+        last_digit = Fraction(math.ulp(max(abs(feature.lower), abs(feature.upper))))
+        own.append(max(math.ceil(last_digit * 2**grid / 2), 1))
+    return tuple(sum(abs(a) * own[g] for g, a in one.numbers) for one in literals)
+
+
+# ---------------------------------------------------------------------- narrowing a box
+
+
+def narrow(statement: Statement, extent: Extent) -> bool:
+    """Narrow a box, in place, to what the rules leave of it; False when that is nothing.
+
+    Whatever is cut off breaks a rule, so no allowed row of the box is lost, however often this is done.
+    """
+    rules = statement.rules
+    if not rules.any:
+        return True
+    for _ in range(ROUNDS):
+        statement.meter.tick()
+        moved = [False]
+        if not (_support(statement, extent, moved) and _clauses(statement, extent, moved)):
+            return False
+        if not moved[0]:
+            break
+    return True
+
+
+def _support(statement: Statement, extent: Extent, moved: list[bool]) -> bool:
+    """Which features must change, and which cannot."""
+    rules, n = statement.rules, len(statement.schema)
+
+    def must(g: int) -> bool:
+        if g in extent.changed:
+            return True
+        own = int(statement.factual[g]) if statement.is_choice[g] else 0
+        return own not in extent.options[g] if statement.is_choice[g] else extent.low[g] > 0 or extent.high[g] < 0
+
+    def cannot(g: int) -> bool:
+        if statement.is_choice[g]:
+            return extent.options[g] == (int(statement.factual[g]),)
+        return extent.low[g] == extent.high[g] == 0
+
+    def keep(g: int) -> bool:
+        if must(g):
+            return False
+        if not cannot(g):
+            moved[0] = True
+            extent.low[g], extent.high[g] = 0, 0
+            extent.options[g] = (int(statement.factual[g]),) if statement.is_choice[g] else ()
+        return True
+
+    for g, partner in rules.partners:
+        if cannot(partner) and not keep(g):
+            return False
+        if must(g) and partner not in extent.changed:
+            extent.changed.add(partner)
+            moved[0] = True
+    for most, counted in rules.limits:
+        sure = [g for g in range(n) if counted[g] and must(g)]
+        if len(sure) > most:
+            return False
+        if len(sure) == most and not all(keep(g) for g in range(n) if counted[g] and g not in set(sure)):
+            return False
+    return all(_leave(statement, extent, g, moved) for g in sorted(extent.changed))
+
+
+def _leave(statement: Statement, extent: Extent, g: int, moved: list[bool]) -> bool:
+    """A feature that must change does not keep its value."""
+    if statement.is_choice[g]:
+        own = int(statement.factual[g])
+        if own in extent.options[g]:
+            extent.options[g] = tuple(o for o in extent.options[g] if o != own)
+            moved[0] = True
+        return bool(extent.options[g])
+    low, high, domain = extent.low[g], extent.high[g], statement.domains[g]
+    if low == high == 0:
+        return False
+    beyond = (1, -1) if domain.step or domain.steps is not None else (0, 0)
+    if low == 0 and beyond[0]:
+        low = domain.inward(1, max(high, 1))[0]
+    if high == 0 and beyond[1]:
+        high = domain.inward(min(low, -1), -1)[1]
+    moved[0] |= (low, high) != (extent.low[g], extent.high[g])
+    extent.low[g], extent.high[g] = low, high
+    return low <= high
+
+
+def _clauses(statement: Statement, extent: Extent, moved: list[bool]) -> bool:
+    sides, first = extent.sides, statement.first_literal
+    for clause in statement.rules.clauses:
+        statement.meter.tick()
+        possible = [
+            i for i in clause if sides.get((0, first + i)) != INACTIVE and _most(statement, extent, i, 1)[0] >= 0
+        ]
+        if not possible:
+            return False
+        if len(possible) == 1 and (0, first + possible[0]) not in sides:
+            sides[0, first + possible[0]] = ACTIVE
+            moved[0] = True
+    for (layer, place), side in list(sides.items()):
+        if layer == 0 and place >= first and not _cut(statement, extent, place - first, side, moved):
+            return False
+    return True
+
+
+def _most(statement: Statement, extent: Extent, i: int, sign: int) -> tuple[int, list[int], list[list[int]]]:
+    """The largest value over the box of a literal, or (sign -1) of its denial; and the parts of its features."""
+    literal, grid = statement.rules.literals[i], statement.grid
+    total = sign * statement.literal_starts[i] + statement.rooms[i]
+    if sign < 0 and literal.whole:
+        total -= 1 << grid
+    of_numbers = [max(sign * a * extent.low[g], sign * a * extent.high[g]) for g, a in literal.numbers]
+    of_options = [[sign * values[o] << grid for o in extent.options[g]] for g, values in literal.options]
+    if not all(of_options):
+        return -1, of_numbers, of_options
+    return total + sum(of_numbers) + sum(map(max, of_options)), of_numbers, of_options
+
+
+def _cut(statement: Statement, extent: Extent, i: int, side: int, moved: list[bool]) -> bool:
+    """Narrow the features of a literal that holds, or does not."""
+    literal, sign = statement.rules.literals[i], 1 if side == ACTIVE else -1
+    most, of_numbers, of_options = _most(statement, extent, i, sign)
+    if most < 0:
+        return False
+    for (g, a), own in zip(literal.numbers, of_numbers, strict=True):
+        rest, slope = most - own, sign * a
+        low, high = extent.low[g], extent.high[g]
+        if slope > 0 and slope * low + rest < 0:
+            low = -(rest // slope)
+        elif slope < 0 and slope * high + rest < 0:
+            high = rest // -slope
+        else:
+            continue
+        low, high = statement.domains[g].inward(low, high)
+        moved[0] = True
+        extent.low[g], extent.high[g] = low, high
+        if low > high:
+            return False
+    for (g, _), own_values in zip(literal.options, of_options, strict=True):
+        rest = most - max(own_values)
+        kept = tuple(o for o, v in zip(extent.options[g], own_values, strict=True) if v + rest >= 0)
+        if len(kept) < len(extent.options[g]):
+            extent.options[g], moved[0] = kept, True
+    return True

@@ -1,0 +1,56 @@
+"""Constraints in another language than that of rules, which is English: for pages that people read.
+
+A sentence that has no form here (sums, cases) stays as it was given: it is what was asked, to the letter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+_COUNTS = {"no": "keine", "one": "eine", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
+_NAME = r"'?(?P<name>[^<>=+*/\[\]']+?)'?"
+_VALUE = r"(?P<value>[^<>=,;]+?)"
+_GERMAN = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (rf"{_NAME} is fixed", "„{name}“ bleibt, wie es ist"),
+        (rf"{_NAME} only goes up", "„{name}“ darf nur steigen"),
+        (rf"{_NAME} only goes down", "„{name}“ darf nur sinken"),
+        (rf"{_NAME} is free", "„{name}“ darf sich ändern"),
+        (rf"{_NAME} in \[(?P<low>[^,]+), (?P<high>[^\]]+)\]", "„{name}“ von {low} bis {high}"),
+        (rf"{_NAME} in \((?P<value>[^()]+)\)", "„{name}“ ist eines von: {value}"),
+        (rf"{_NAME} not in \((?P<value>[^()]+)\)", "„{name}“ ist keines von: {value}"),
+        (rf"{_NAME} >= {_VALUE}", "„{name}“ mindestens {value}"),
+        (rf"{_NAME} <= {_VALUE}", "„{name}“ höchstens {value}"),
+        (rf"{_NAME} = {_VALUE}", "„{name}“ ist {value}"),
+        (rf"{_NAME} != {_VALUE}", "„{name}“ ist nicht {value}"),
+        (rf"{_NAME} changes by at most {_VALUE}", "„{name}“ ändert sich um höchstens {value}"),
+        (rf"{_NAME} changes in steps of {_VALUE}", "„{name}“ ändert sich in Schritten von {value}"),
+        (r"only (?P<name>.+) may change", "nur „{name}“ darf sich ändern"),
+        (rf"{_NAME} may change", "„{name}“ darf sich ändern"),
+        (r"at most (?:1|one) change", "höchstens eine Änderung"),
+        (r"at most (?P<value>\w+) changes", "höchstens {value} Änderungen"),
+        (rf"{_NAME} accepts", "„{name}“ stimmt zu"),
+    )
+)
+
+
+def rule_in(language: str, rule: str, label: Callable[[str], str] = str) -> str:
+    """A constraint as it is put in a language, if that is not the one of rules; `label`: what features are called."""
+    if language != "de":
+        return rule
+    if case := re.fullmatch(r"if (.+?) then (.+)", rule):
+        return f"wenn {rule_in(language, case[1], label)}, dann {rule_in(language, case[2], label)}"
+    for pattern, words in _GERMAN:
+        if found := pattern.fullmatch(rule):
+            parts = {name: _COUNTS.get(value, value) for name, value in found.groupdict().items()}
+            if "name" in parts:
+                parts["name"] = ", ".join(label(name.strip("'")) for name in parts["name"].split(", "))
+            return words.format(**parts)
+    return rule
+
+
+def rules_in(language: str, rules: Sequence[str], label: Callable[[str], str] = str) -> list[str]:
+    """Each of several constraints."""
+    return [rule_in(language, rule, label) for rule in rules]

@@ -1,0 +1,1939 @@
+// @ts-nocheck
+// Second checker of certificates, independent of the first: written from docs/certificate.md, in exact whole numbers (BigInt),
+// without dependencies. In a browser: `await check(bytes)`. On the command line: `node ifonly-check.mjs FILE [--json]`.
+
+export const VALID = "VALID", TRUSTED = "VALID EXCEPT FOR THE SOLVER'S WORD", UNDECIDED = "UNDECIDED", INVALID = "INVALID";
+export const CODES = { [VALID]: 0, [INVALID]: 1, [TRUSTED]: 3, [UNDECIDED]: 4 };
+
+const MIB = 2 ** 20;
+const MAX_BYTES = 16 * MIB, MAX_TEXT = 64 * MIB, FREE_TEXT = MIB, TIMES = 10, MAX_CONTAINERS = 2_000_000, MAX_NESTING = 500;
+const MAX_NODES = 500_000, MAX_DEPTH = 20_000, MAX_ROWS = 1_000, MAX_STEPS = 10_000, LARGEST = 2n ** 62n, MAX_WEIGHTS = 5_000_000, MAX_COLUMNS = 20_000;
+const MAX_GRID = 2_400, MAX_NUMBER = 65_536, MAX_LITERALS = 20_000, MAX_ALTERNATIVES = 64, MAX_WHOLE = 10n ** 18n;
+const FREE_BITS = 2 ** 29, BITS_PER_BYTE = 256, BITS_OF_OBJECT = 256;
+const SLOPE = 44n, ONE = 1n << SLOPE, ROUNDS = 20, FINEST = 1074;
+
+class Refusal extends Error {}
+class Stopped extends Error {}
+
+const refuse = (words) => { throw new Refusal(words); };
+
+/** Time and memory that a check may take. */
+class Budget {
+  constructor(seconds) {
+    this.until = performance.now() + 1000 * seconds;
+    this.bits = Infinity;
+    this.count = 0;
+  }
+  tick() {
+    if ((++this.count & 15) === 0 && performance.now() > this.until) throw new Stopped();
+  }
+  look() {
+    if (performance.now() > this.until) throw new Stopped();
+  }
+  keep(bits) {
+    this.tick();
+    this.bits -= bits;
+    if (this.bits < 0) refuse("its numbers would take far more memory than their text; such a file is not checked");
+  }
+}
+
+// ---------------------------------------------------------------------- whole numbers and fractions
+
+const abs = (a) => (a < 0n ? -a : a);
+const least = (a, b) => (a < b ? a : b);
+const largest = (a, b) => (a > b ? a : b);
+/** Division rounded down, by a positive number. */
+const floor = (a, b) => (a >= 0n ? a / b : -((-a + b - 1n) / b));
+const ceil = (a, b) => -floor(-a, b);
+const modulo = (a, b) => a - floor(a, b) * b;
+
+function bitLength(a) {
+  if (a === 0n) return 0;
+  const text = abs(a).toString(16);
+  return 4 * (text.length - 1) + 32 - Math.clz32(parseInt(text[0], 16));
+}
+
+function squareRoot(a) {
+  if (a < 2n) return a;
+  let x = 1n << BigInt((bitLength(a) + 1) >> 1);
+  for (;;) {
+    const next = (x + a / x) >> 1n;
+    if (next >= x) return x;
+    x = next;
+  }
+}
+
+/** Fractions are pairs [top, bottom], bottom > 0, not always in lowest terms. */
+const F = {
+  of: (a) => [BigInt(a), 1n],
+  add: (a, b) => (a[1] === b[1] ? [a[0] + b[0], a[1]] : [a[0] * b[1] + b[0] * a[1], a[1] * b[1]]),
+  sub: (a, b) => F.add(a, [-b[0], b[1]]),
+  mul: (a, b) => [a[0] * b[0], a[1] * b[1]],
+  div: (a, b) => (b[0] > 0n ? [a[0] * b[1], a[1] * b[0]] : [-a[0] * b[1], -a[1] * b[0]]),
+  cmp: (a, b) => { const d = a[0] * b[1] - b[0] * a[1]; return d > 0n ? 1 : d < 0n ? -1 : 0; },
+  abs: (a) => [abs(a[0]), a[1]],
+  floor: (a) => floor(a[0], a[1]),
+  ceil: (a) => ceil(a[0], a[1]),
+  isWhole: (a) => a[0] % a[1] === 0n,
+  /** The nearest whole number; a half goes to the even one. */
+  round: (a) => {
+    const below = F.floor(a), rest = F.cmp(F.sub(a, F.of(below)), [1n, 2n]);
+    return rest > 0 || (rest === 0 && modulo(below, 2n) === 1n) ? below + 1n : below;
+  },
+};
+
+const buffer = new DataView(new ArrayBuffer(8));
+
+/** A float64 as m 2^e with an odd m, or 0 with e = 0. */
+function parts(x) {
+  buffer.setFloat64(0, x);
+  const bits = buffer.getBigUint64(0), exponent = Number((bits >> 52n) & 0x7ffn);
+  let m = bits & 0xfffffffffffffn, e = -1074;
+  if (exponent) { m |= 1n << 52n; e = exponent - 1075; }
+  if (m === 0n) return [0n, 0];
+  while ((m & 0xffn) === 0n) { m >>= 8n; e += 8; }
+  while ((m & 1n) === 0n) { m >>= 1n; e += 1; }
+  return [x < 0 ? -m : m, e];
+}
+
+function fraction(x) {
+  const [m, e] = parts(x);
+  return e >= 0 ? [m << BigInt(e), 1n] : [m, 1n << BigInt(-e)];
+}
+
+/** The bits behind the point that a float64 has. */
+const fineness = (x) => Math.max(-parts(x)[1], 0);
+
+/** A float64 in units of 2^-bits. */
+function scaled(x, bits, what) {
+  const [m, e] = parts(x);
+  if (bits + e < 0) refuse(`${what} does not lie on the grid of 2^-${bits}`);
+  return m << BigInt(bits + e);
+}
+
+/** A fraction whose bottom is a power of two, in units of 2^-bits. */
+function scaledFraction([top, bottom], bits, what) {
+  const units = top << BigInt(bits);
+  if (units % bottom !== 0n) refuse(`${what} does not lie on the grid of 2^-${bits}`);
+  return units / bottom;
+}
+
+/** The float64 nearest to a fraction; a half goes to the even one. */
+function nearest([top, bottom]) {
+  if (top === 0n) return 0;
+  if (top < 0n) return -nearest([-top, bottom]);
+  let e = Math.max(bitLength(top) - bitLength(bottom) - 53, -1074);
+  for (;; e++) {
+    const [a, b] = e >= 0 ? [top, bottom << BigInt(e)] : [top << BigInt(-e), bottom];
+    const m = F.round([a, b]);
+    if (m > 1n << 53n) continue;
+    return ldexp(Number(m), e);
+  }
+}
+
+function ldexp(x, e) {
+  while (e > 1000) { x *= 2 ** 1000; e -= 1000; }
+  if (e < -1000) { x *= 2 ** -1000; e += 1000; }
+  return x * 2 ** Math.max(e, -1074);
+}
+
+/** a 2^-bits in floating point, for guesses only. */
+function approximate(a, bits) {
+  let shift = 0;
+  if (a >= 1n << 1000n || a <= -(1n << 1000n)) {
+    shift = bitLength(a) - 64;
+    a >>= BigInt(shift);
+  }
+  let x = Number(a), e = shift - bits;
+  while (e < -1000 && x !== 0) { x *= 2 ** -1000; e += 1000; }
+  while (e > 1000 && Number.isFinite(x)) { x *= 2 ** 1000; e -= 1000; }
+  return x === 0 || !Number.isFinite(x) ? x : x * 2 ** e;
+}
+
+/** A float64 as Python writes it. */
+export function written(x) {
+  if (Object.is(x, -0)) return "-0.0";
+  if (x === 0) return "0.0";
+  const [mantissa, power] = Math.abs(x).toExponential().split("e"), sign = x < 0 ? "-" : "";
+  const digits = mantissa.replace(".", ""), e = Number(power);
+  if (e < -4 || e >= 16) {
+    const rest = digits.length > 1 ? "." + digits.slice(1) : "";
+    return `${sign}${digits[0]}${rest}e${e < 0 ? "-" : "+"}${String(Math.abs(e)).padStart(2, "0")}`;
+  }
+  if (e < 0) return `${sign}0.${"0".repeat(-e - 1)}${digits}`;
+  const whole = digits.slice(0, e + 1).padEnd(e + 1, "0");
+  return `${sign}${whole}.${digits.slice(e + 1) || "0"}`;
+}
+
+/** The shortest decimal that reads back as a float64. */
+function decimal(x) {
+  if (Number.isInteger(x) && Math.abs(x) < 2 ** 53) return F.of(x);
+  const [mantissa, power] = x.toExponential().split("e");
+  const [whole, rest = ""] = mantissa.split(".");
+  const e = Number(power) - rest.length, top = BigInt(whole + rest);
+  return e >= 0 ? [top * 10n ** BigInt(e), 1n] : [top, 10n ** BigInt(-e)];
+}
+
+// ---------------------------------------------------------------------- the file
+
+async function inflated(bytes, most) {
+  const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")).getReader();
+  const chunks = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.length;
+    if (size > most) {
+      await reader.cancel().catch(() => undefined);
+      refuse("this certificate is too large for its file");
+    }
+    chunks.push(value);
+  }
+  const text = new Uint8Array(size);
+  let place = 0;
+  for (const chunk of chunks) { text.set(chunk, place); place += chunk.length; }
+  return text;
+}
+
+/** The text in a file. A file that unpacks without its last byte is followed by something else. */
+async function unpacked(bytes) {
+  if (bytes.length > MAX_BYTES) refuse(`a certificate has at most ${MAX_BYTES / MIB} MiB`);
+  const most = Math.min(MAX_TEXT, FREE_TEXT + TIMES * bytes.length);
+  let text;
+  try {
+    text = await inflated(bytes, most);
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    refuse("this is not a certificate, or it is cut off: it cannot be unpacked");
+  }
+  let whole = false;
+  try {
+    await inflated(bytes.subarray(0, bytes.length - 1), most);
+  } catch {
+    whole = true;
+  }
+  if (!whole) refuse("this certificate is followed by something else");
+  return text;
+}
+
+const ESCAPES = { '"': '"', "\\": "\\", n: "\n", r: "\r", t: "\t", b: "\b", f: "\f" };
+
+/** Canonical JSON only: objects are Maps, whole numbers are BigInts, the others are numbers. */
+class Reader {
+  constructor(bytes, budget) {
+    let containers = 0;
+    for (const byte of bytes) {
+      if (byte === 0x5b || byte === 0x7b) containers++;
+      if (byte >= 0x80) refuse("the certificate's JSON is not canonical: it is not ASCII");
+    }
+    if (containers > MAX_CONTAINERS) refuse(`a certificate has at most ${MAX_CONTAINERS} lists and objects`);
+    this.text = new TextDecoder("latin1").decode(bytes);
+    this.place = 0;
+    this.budget = budget;
+    this.stamp = null;
+  }
+  wrong(why) {
+    refuse(`this is not a certificate: its JSON is not canonical at place ${this.place}: ${why}`);
+  }
+  whole() {
+    const value = this.value(0);
+    if (this.place !== this.text.length) this.wrong("something follows");
+    return value;
+  }
+  value(depth) {
+    if (depth > MAX_NESTING) this.wrong("too deeply nested");
+    this.budget.tick();
+    const sign = this.text[this.place];
+    if (sign === "{") return this.object(depth);
+    if (sign === "[") return this.list(depth);
+    if (sign === '"') return this.string();
+    for (const [word, value] of [["null", null], ["true", true], ["false", false]]) {
+      if (this.text.startsWith(word, this.place)) { this.place += word.length; return value; }
+    }
+    return this.number();
+  }
+  object(depth) {
+    const found = new Map();
+    this.place++;
+    if (this.text[this.place] === "}") { this.place++; return found; }
+    for (let before = null; ; ) {
+      const start = this.place;
+      if (this.text[start] !== '"') this.wrong("an entry begins with its name");
+      const key = this.string();
+      if (before !== null && !(before < key)) this.wrong("names must be sorted and stand once");
+      before = key;
+      if (this.text[this.place++] !== ":") this.wrong("a colon is missing");
+      const value = this.place;
+      found.set(key, this.value(depth + 1));
+      if (depth === 0 && key === "sha256") this.stamp = [start, this.place];
+      if (depth === 1 && key === "model") this.model = [value, this.place];
+      const next = this.text[this.place++];
+      if (next === "}") return found;
+      if (next !== ",") this.wrong("an object does not end");
+    }
+  }
+  list(depth) {
+    const found = [];
+    this.place++;
+    if (this.text[this.place] === "]") { this.place++; return found; }
+    for (;;) {
+      found.push(this.value(depth + 1));
+      const next = this.text[this.place++];
+      if (next === "]") return found;
+      if (next !== ",") this.wrong("a list does not end");
+    }
+  }
+  string() {
+    const end = /["\\\u0000-\u001f\u007f]/g;
+    end.lastIndex = this.place + 1;
+    let text = "", from = this.place + 1;
+    for (;;) {
+      const found = end.exec(this.text);
+      if (found === null) this.wrong("a text does not end");
+      const at = found.index;
+      text += this.text.slice(from, at);
+      if (found[0] === '"') { this.place = at + 1; return text; }
+      if (found[0] !== "\\") this.wrong("a control character");
+      const letter = this.text[at + 1];
+      if (letter in ESCAPES) { text += ESCAPES[letter]; from = at + 2; }
+      else {
+        const digits = this.text.slice(at + 2, at + 6), code = parseInt(digits, 16);
+        if (letter !== "u" || !/^[0-9a-f]{4}$/.test(digits) || "\n\r\t\b\f".includes(String.fromCharCode(code))) this.wrong("a needless escape");
+        if (code >= 0x20 && code < 0x7f) this.wrong("a needless escape");
+        text += String.fromCharCode(code);
+        from = at + 6;
+      }
+      end.lastIndex = from;
+    }
+  }
+  number() {
+    const form = /-?[0-9]+(\.[0-9]+)?(e[+-][0-9]+)?/y;
+    form.lastIndex = this.place;
+    const found = form.exec(this.text);
+    if (found === null) this.wrong("no value");
+    const text = found[0];
+    this.place += text.length;
+    if (found[1] === undefined && found[2] === undefined) {
+      if (text.length > 400 || !/^(0|-?[1-9][0-9]*)$/.test(text)) this.wrong("a whole number is too long, or has zeros in front");
+      return BigInt(text);
+    }
+    const number = text.length < 400 ? Number(text) : NaN;
+    if (!Number.isFinite(number) || written(number) !== text) this.wrong("a number is not the shortest one that reads back");
+    return number;
+  }
+}
+
+// ---------------------------------------------------------------------- sha256
+
+const primes = [];
+for (let n = 2; primes.length < 64; n++) if (primes.every((p) => n % p)) primes.push(n);
+/** The first 32 bits behind the point of the k-th root of a prime. */
+function rootBits(prime, k) {
+  let low = 0n, high = BigInt(prime) << 32n;
+  const goal = BigInt(prime) << BigInt(32 * k);
+  while (high - low > 1n) {
+    const middle = (low + high) >> 1n;
+    if (middle ** BigInt(k) <= goal) low = middle; else high = middle;
+  }
+  return Number(low & 0xffffffffn) | 0;
+}
+const START = primes.slice(0, 8).map((p) => rootBits(p, 2)), CONSTANTS = Int32Array.from(primes, (p) => rootBits(p, 3));
+
+class Sha256 {
+  constructor() {
+    this.state = Int32Array.from(START);
+    this.block = new Uint8Array(64);
+    this.used = 0;
+    this.length = 0;
+    this.words = new Int32Array(64);
+  }
+  update(bytes) {
+    this.length += bytes.length;
+    for (let i = 0; i < bytes.length; ) {
+      const some = Math.min(64 - this.used, bytes.length - i);
+      this.block.set(bytes.subarray(i, i + some), this.used);
+      this.used += some;
+      i += some;
+      if (this.used === 64) { this.mix(); this.used = 0; }
+    }
+    return this;
+  }
+  mix() {
+    const w = this.words, view = new DataView(this.block.buffer), turn = (x, n) => (x >>> n) | (x << (32 - n));
+    for (let i = 0; i < 16; i++) w[i] = view.getInt32(4 * i);
+    for (let i = 16; i < 64; i++) {
+      const a = w[i - 15], b = w[i - 2];
+      w[i] = w[i - 16] + (turn(a, 7) ^ turn(a, 18) ^ (a >>> 3)) + w[i - 7] + (turn(b, 17) ^ turn(b, 19) ^ (b >>> 10));
+    }
+    let [a, b, c, d, e, f, g, h] = this.state;
+    for (let i = 0; i < 64; i++) {
+      const t = (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + CONSTANTS[i] + w[i]) | 0;
+      const u = ((turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+      h = g; g = f; f = e; e = (d + t) | 0; d = c; c = b; b = a; a = (t + u) | 0;
+    }
+    [a, b, c, d, e, f, g, h].forEach((value, i) => { this.state[i] += value; });
+  }
+  hex() {
+    const bits = this.length * 8, end = new Uint8Array(((this.used < 56 ? 56 : 120) - this.used) + 8);
+    end[0] = 0x80;
+    new DataView(end.buffer).setBigUint64(end.length - 8, BigInt(bits));
+    this.update(end);
+    return Array.from(this.state, (word) => (word >>> 0).toString(16).padStart(8, "0")).join("");
+  }
+}
+
+// ---------------------------------------------------------------------- values of the stated form
+
+const short = (value) => {
+  const text = typeof value === "string" ? value : value === null ? "null" : value instanceof Map || Array.isArray(value) ? "a list or an object" : String(value);
+  return printable(text.slice(0, 60));
+};
+
+export function printable(text) {
+  return Array.from(text, (c) => (isPrintable(c) ? c : c.codePointAt(0) < 0x100 ? `\\x${c.codePointAt(0).toString(16).padStart(2, "0")}`
+    : `\\u{${c.codePointAt(0).toString(16)}}`)).join("");
+}
+
+const isPrintable = (text) => !/[\p{C}\p{Zl}\p{Zp}]/u.test(text);
+const lengthOf = (text) => { let n = 0; for (const _ of text) n++; return n; };
+
+function entries(value, what, ...keys) {
+  if (!(value instanceof Map) || value.size !== keys.length || !keys.every((key) => value.has(key))) refuse(`${what} must have exactly the entries ${keys.join(", ")}`);
+  return Object.fromEntries(value);
+}
+
+function listed(value, what, length = null) {
+  if (!Array.isArray(value) || (length !== null && value.length !== length)) refuse(`${what} must be a list${length === null ? "" : ` of ${length}`}`);
+  return value;
+}
+
+function whole(value, what, low, high) {
+  if (typeof value !== "bigint" || value < BigInt(low) || value > BigInt(high)) refuse(`${what} must be a whole number between ${low} and ${high}; it is ${short(value)}`);
+  return value;
+}
+const index = (value, what, low, high) => Number(whole(value, what, low, high));
+
+/** A finite float64 in hexadecimal. */
+function number(value, what) {
+  const found = typeof value === "string" ? /^(-?)0x([01])\.(0|[0-9a-f]{13})p([+-])(0|[1-9][0-9]{0,3})$/.exec(value) : null;
+  if (found !== null) {
+    const [, minus, first, digits, sign, power] = found, e = Number(power) * (sign === "-" ? -1 : 1);
+    const zero = first === "0" && digits === "0" && e === 0 && sign === "+";
+    const small = first === "0" && digits.length === 13 && e === -1022 && !/^0+$/.test(digits);
+    const normal = first === "1" && digits.length === 13 && e >= -1022 && e <= 1023 && (e !== 0 || sign === "+");
+    if (zero || small || normal) {
+      const bits = zero ? 0n : (small ? 0n : BigInt(e + 1023) << 52n) | BigInt("0x" + digits);
+      buffer.setBigUint64(0, bits | (minus ? 1n << 63n : 0n));
+      return buffer.getFloat64(0);
+    }
+  }
+  refuse(`${what} must be a finite number in hexadecimal; it is ${short(value)}`);
+}
+
+function positive(value, what) {
+  const read = number(value, what);
+  if (!(read > 0)) refuse(`${what} must be positive`);
+  return fraction(read);
+}
+
+function text(value, what, most) {
+  if (typeof value !== "string" || value === "" || lengthOf(value) > most || !isPrintable(value)) refuse(`${what} must be 1 to ${most} printable characters`);
+  return value;
+}
+
+// ---------------------------------------------------------------------- the schema
+
+const KINDS = {
+  real: [["lower", "upper"], ["step", "missing"]],
+  integer: [["lower", "upper", "step"], ["missing"]],
+  binary: [["values"], []],
+  ordinal: [["levels", "encoding"], ["columns"]],
+  categorical: [["categories", "encoding"], ["columns"]],
+};
+const ENCODINGS = { ordinal: ["thermometer", "onehot", "dummy", "code"], categorical: ["onehot", "dummy", "code"] };
+const NOT_WRITTEN_SO = "the schema is not written as ifonly writes it: other entries, other numbers, or another order";
+
+export function optionText(option) {
+  if (option === null) return "missing";
+  if (option === true) return "True";
+  if (option === false) return "False";
+  return typeof option === "number" ? written(option) : String(option);
+}
+
+/** Equal for options that count as the same: true, 1 and 1.0 do, "1" does not. */
+function optionKey(option) {
+  if (option === null) return "null";
+  if (typeof option === "string") return `text ${option}`;
+  if (typeof option === "boolean") return option ? "1" : "0";
+  if (typeof option === "bigint") return option.toString();
+  return Number.isInteger(option) ? BigInt(option).toString() : written(option);
+}
+
+function readSchema(value) {
+  if (!(value instanceof Map) || value.get("format") !== "ifonly-schema" || value.get("version") !== 1n) refuse('the schema cannot be read: it has "format": "ifonly-schema" and "version": 1');
+  if (value.has("rules")) refuse("the schema has rules of its own; a certificate states every rule among the constraints");
+  const given = entries(value, "the schema", "format", "version", "features", ...(value.has("columns") ? ["columns"] : []));
+  let count = listed(given.features, "the schema's features").length;
+  if (count <= MAX_COLUMNS) for (const one of given.features) if (one instanceof Map) for (const part of one.values()) count += Array.isArray(part) ? part.length : 0;
+  if (count > 2 * MAX_COLUMNS) refuse(`the schema has more than ${MAX_COLUMNS} columns, or numbers and options`);
+  const features = given.features.map(readFeature), positions = new Map(features.map((f, g) => [f.name, g]));
+  if (features.length === 0 || positions.size < features.length) refuse("the schema has no features, or two of the same name");
+  const natural = features.flatMap((f) => f.columnNames), width = features.reduce((n, f) => n + (f.options?.length ?? 1), 0);
+  if (Math.max(natural.length, width) > MAX_COLUMNS) refuse(`the schema has more than ${MAX_COLUMNS} columns, or numbers and options`);
+  let columns = natural;
+  if (given.columns !== undefined) {
+    columns = listed(given.columns, "the schema's columns");
+    if (columns.length === natural.length && columns.every((name, i) => name === natural[i])) refuse(NOT_WRITTEN_SO);
+  }
+  const places = new Map(columns.map((name, i) => [name, i]));
+  if (columns.length !== natural.length || places.size < columns.length || !natural.every((name) => places.has(name))) refuse("the schema's columns are not those of its features, each once");
+  for (const feature of features) feature.places = feature.columnNames.map((name) => places.get(name));
+  return { features, positions, columns };
+}
+
+function readFeature(item) {
+  const kind = item instanceof Map ? item.get("kind") : null;
+  if (typeof kind !== "string" || !Object.hasOwn(KINDS, kind)) refuse("a feature of the schema is of no known kind");
+  const [required, optional] = KINDS[kind], may = ["kind", "name", "label", "unit", ...required, ...optional];
+  if (!["name", ...required].every((key) => item.has(key)) || ![...item.keys()].every((key) => may.includes(key))) refuse(NOT_WRITTEN_SO);
+  const name = text(item.get("name"), "a feature's name", 200);
+  if (item.has("label")) text(item.get("label"), `the label of '${name}'`, 200);
+  if (item.has("unit")) text(item.get("unit"), `the unit of '${name}'`, 40);
+  if (item.has("missing") && item.get("missing") !== true) refuse(NOT_WRITTEN_SO);
+  const feature = { name, kind, label: item.get("label"), unit: item.get("unit"), columnNames: [name] };
+  if (kind === "real") return readReal(feature, item);
+  if (kind === "integer") return readInteger(feature, item);
+  return readChoice(feature, item);
+}
+
+function readReal(feature, item) {
+  const lower = item.get("lower"), upper = item.get("upper");
+  if (typeof lower !== "number" || typeof upper !== "number" || Object.is(lower, -0) || Object.is(upper, -0)) refuse(NOT_WRITTEN_SO);
+  if (lower > upper || !Number.isFinite(upper - lower)) refuse(`the ends of '${feature.name}' are no interval of float64`);
+  Object.assign(feature, { lower, upper, step: null });
+  if (item.has("step")) readSteps(feature, item.get("step"));
+  return feature;
+}
+
+function readSteps(feature, given) {
+  const { lower, upper } = feature;
+  let step = F.of(0);
+  if (typeof given === "number") step = given > 0 ? decimal(given) : step;
+  else if (typeof given === "string" && /^[1-9][0-9]{0,17}\/[1-9][0-9]{0,17}$/.test(given)) {
+    const [top, bottom] = given.split("/").map(BigInt);
+    if (bottom === 1n || divisor(top, bottom) !== 1n || F.cmp(decimal(nearest([top, bottom])), [top, bottom]) === 0) refuse(NOT_WRITTEN_SO);
+    step = [top, bottom];
+  }
+  if (step[0] <= 0n || nearest(step) < 2 ** -1022) refuse(`the step of '${feature.name}' is no positive number`);
+  let start = decimal(lower);
+  const multiple = F.mul(F.of(F.round(F.div(start, step))), step);
+  if (nearest(multiple) === lower) start = multiple;
+  const lowest = (a) => { const d = divisor(abs(a[0]), a[1]); return [a[0] / d, a[1] / d]; };
+  const [a, b] = [lowest(start), lowest(step)], over = (a[1] * b[1]) / divisor(a[1], b[1]);
+  let steps = F.floor(F.div(F.sub(decimal(upper), start), step));
+  steps = steps < 0n ? 0n : steps;
+  const at = (k) => F.add(start, F.mul(F.of(k), step)), end = F.abs(at(steps + 2n));
+  const fine = [F.abs(start), end, F.of(1)].every((v) => F.cmp(F.mul(v, F.of(over)), F.of(2n ** 50n)) <= 0);
+  const wide = F.cmp(step, F.sub(decimal(upper), decimal(lower))) <= 0;
+  const count = [steps + 1n, steps].find((k) => nearest(at(k)) === upper && (k > 0n || wide));
+  if (!fine || count === undefined) refuse(`'${feature.name}' has an upper end that is no step, or steps that are too fine for float64`);
+  Object.assign(feature, { step, start, steps: count });
+}
+
+function divisor(a, b) {
+  while (b) [a, b] = [b, a % b];
+  return a;
+}
+
+function readInteger(feature, item) {
+  const [lower, upper, step] = ["lower", "upper", "step"].map((key) => item.get(key)), most = 2n ** 52n;
+  if (![lower, upper, step].every((v) => typeof v === "bigint")) refuse(NOT_WRITTEN_SO);
+  if (lower < -most || lower > upper || upper > most || step < 1n || step > most || (upper - lower) % step !== 0n) refuse(`the ends of '${feature.name}' are not whole steps apart, or beyond 2^52`);
+  return Object.assign(feature, { lower: Number(lower), upper: Number(upper), step: F.of(step) });
+}
+
+function readChoice(feature, item) {
+  const { kind, name } = feature;
+  const options = listed(item.get({ binary: "values", ordinal: "levels", categorical: "categories" }[kind]), `the options of '${name}'`);
+  for (const option of options) {
+    if (option instanceof Map || Array.isArray(option)) refuse(`an option of '${name}' is neither text nor a number nor true, false or null`);
+    if (typeof option === "bigint" && bitLength(option) > 1024) refuse(`an option of '${name}' is too large`);
+  }
+  const encoding = kind === "binary" ? "code" : item.get("encoding");
+  if (options.length === 0 || new Set(options.map(optionKey)).size < options.length || (kind === "binary" && options.length !== 2)) refuse(`'${name}' has no options, or one twice, or is binary without having two`);
+  if (kind !== "binary" && !ENCODINGS[kind].includes(encoding)) refuse(`the encoding of '${name}' does not fit its kind`);
+  if (encoding === "dummy" && options.length < 2) refuse(`the encoding of '${name}' does not fit its kind`);
+  Object.assign(feature, { options, encoding });
+  const first = encoding === "dummy" ? 1 : 0, sign = encoding === "thermometer" ? ">=" : "=";
+  const count = encoding === "code" ? 1 : options.length - first;
+  if (item.has("columns")) feature.columnNames = listed(item.get("columns"), `the columns of '${name}'`, count).map((c) => text(c, `a column of '${name}'`, 200));
+  else if (encoding !== "code") feature.columnNames = options.slice(first).map((o) => `${name}${sign}${optionText(o)}`);
+  if (feature.columnNames.length !== count || (item.has("columns") && count === 0)) refuse(`'${name}' has ${count} columns; its list names others`);
+  return feature;
+}
+
+/** A row of the schema: one float64 per feature. */
+function readPoint(schema, value, what) {
+  return listed(value, what, schema.features.length).map((one, g) => {
+    const x = number(one, what), f = schema.features[g];
+    let good = f.options ? Number.isInteger(x) && x >= 0 && x < f.options.length : x >= f.lower && x <= f.upper;
+    if (good && f.kind === "integer") good = F.isWhole(F.div(F.sub(fraction(x), fraction(f.lower)), f.step));
+    if (!good) refuse(`${what} is no row of the schema: '${f.name}' cannot be ${x}`);
+    return x;
+  });
+}
+
+// ---------------------------------------------------------------------- what a feature may become
+
+/** An interval of changes in units of 2^-P; on a grid of `step` units, on `steps`, or of any numbers. */
+class Domain {
+  constructor(low, high, { step = 0n, steps = null, options = null } = {}) {
+    Object.assign(this, { low, high, step, steps, options });
+  }
+  get coarse() { return this.step !== 0n || this.steps !== null; }
+  /** Ends moved inward to allowed changes; low > high where there is none. */
+  inward(low, high) {
+    if (this.step) return [ceil(low, this.step) * this.step, floor(high, this.step) * this.step];
+    if (this.steps === null) return [low, high];
+    const up = this.steps.up(low), down = this.steps.down(high);
+    return up === null || down === null ? [1n, 0n] : [up, down];
+  }
+  /** The largest change up to `at`, and the next one. */
+  parted(at) {
+    if (this.step) { const below = floor(at, this.step) * this.step; return [below, below + this.step]; }
+    if (this.steps === null) return [at, at];
+    const down = this.steps.down(at), up = this.steps.up(at + 1n);
+    return [down ?? this.low - 1n, up ?? this.high + 1n];
+  }
+}
+
+/** Values start + k step on decimals, each rounded once, for k from first to last; and the factual's own. */
+class Steps {
+  constructor(start, step, first, last, before, grid) {
+    Object.assign(this, { start, step, first, last, before: fraction(before), grid });
+  }
+  change(k) {
+    const value = nearest(F.add(this.start, F.mul(F.of(k), this.step)));
+    if (!Number.isFinite(value)) refuse("a value on the grid of a feature is beyond float64");
+    return scaledFraction(F.sub(fraction(value), this.before), this.grid, "a value on the grid of a feature");
+  }
+  near(change) {
+    const value = F.add(this.before, [change, 1n << BigInt(this.grid)]);
+    return largest(F.floor(F.div(F.sub(value, this.start), this.step)) - 1n, this.first);
+  }
+  up(change) {
+    let k = this.near(change);
+    while (k <= this.last && this.change(k) < change) k++;
+    const found = k <= this.last ? this.change(k) : null;
+    return change <= 0n ? (found === null ? 0n : least(found, 0n)) : found;
+  }
+  down(change) {
+    let k = least(this.near(change) + 3n, this.last);
+    while (k >= this.first && this.change(k) > change) k--;
+    const found = k >= this.first ? this.change(k) : null;
+    return change >= 0n ? (found === null ? 0n : largest(found, 0n)) : found;
+  }
+}
+
+const OF_ONE = { fixed: [], only_up: [], only_down: [], range: ["lower", "upper"], allowed: ["options"], max_delta: ["by", "share"], steps: ["step"] };
+const RULES = ["clause", "max_changes", "only_with"];
+
+function readDomains(schema, factual, constraints, grid, budget) {
+  const ends = schema.features.map((f) => (f.options ? [0, f.options.length - 1] : [f.lower, f.upper]));
+  const allowed = schema.features.map((f) => (f.options ? new Set(f.options.keys()) : null)), steps = new Map();
+  for (const constraint of constraints) {
+    budget.tick();
+    const kind = constraint.get("kind");
+    if (RULES.includes(kind)) continue;
+    const given = entries(constraint, "a constraint", "kind", "feature", ...OF_ONE[kind]), g = schema.positions.get(given.feature);
+    if (g === undefined) refuse(`a constraint is about an unknown feature, ${short(given.feature)}`);
+    const feature = schema.features[g];
+    if (kind === "steps") steps.set(g, coarser(feature, number(given.step, "a step"), steps.get(g)));
+    else narrowFeature(feature, factual[g], given, ends[g], allowed[g]);
+  }
+  return schema.features.map((f, g) => {
+    budget.tick();
+    const [low, high] = ends[g];
+    if (f.options) return new Domain(0n, 0n, { options: [...allowed[g]].filter((o) => o >= low && o <= high).sort((a, b) => a - b) });
+    if (low > high) return new Domain(1n, 0n);
+    const before = fraction(factual[g]);
+    const [first, last] = [low, high].map((end) => scaledFraction(F.sub(fraction(end), before), grid, `an end of '${f.name}'`));
+    const domain = f.kind === "integer" ? new Domain(0n, 0n, { step: F.floor(steps.get(g) ?? f.step) << BigInt(grid) })
+      : new Domain(0n, 0n, { steps: stepsOf(f, factual[g], steps.get(g) ?? null, grid) });
+    [domain.low, domain.high] = domain.inward(first, last);
+    return domain;
+  });
+}
+
+function coarser(feature, given, before) {
+  if (feature.options || !(given > 0)) refuse(`'${feature.name}' cannot move in such steps`);
+  const step = decimal(given), divides = (a, b) => F.isWhole(F.div(a, b));
+  if (feature.step !== null && !divides(step, feature.step)) refuse(`the step of '${feature.name}' is no multiple of its own`);
+  if (before !== undefined && !divides(step, before) && !divides(before, step)) refuse(`'${feature.name}' has two steps that have no common one`);
+  if (feature.kind === "real") {
+    const unit = F.mul(F.of(4), lastPlace(Math.max(Math.abs(feature.lower), Math.abs(feature.upper))));
+    if (F.cmp(step, unit) < 0) refuse(`the step of '${feature.name}' is too fine for float64`);
+  }
+  return before === undefined || F.cmp(step, before) > 0 ? step : before;
+}
+
+/** The distance from a float64 to the next larger one, as a fraction. */
+function lastPlace(x) {
+  buffer.setFloat64(0, x);
+  const exponent = Number((buffer.getBigUint64(0) >> 52n) & 0x7ffn), e = Math.max(exponent, 1) - 1075;
+  return e >= 0 ? [1n << BigInt(e), 1n] : [1n, 1n << BigInt(-e)];
+}
+
+function narrowFeature(feature, before, given, ends, allowed) {
+  const { kind } = given, ordered = !feature.options || feature.kind !== "categorical";
+  const from = (low) => { ends[0] = Math.max(ends[0], low); }, to = (high) => { ends[1] = Math.min(ends[1], high); };
+  if (["only_up", "only_down", "max_delta"].includes(kind) && !ordered) refuse(`'${feature.name}' has no order`);
+  if (kind === "fixed" || kind === "only_up") from(before);
+  if (kind === "fixed" || kind === "only_down") to(before);
+  if (["fixed", "only_up", "only_down"].includes(kind)) return;
+  if (kind === "range" && !feature.options) {
+    if (given.lower !== null) from(number(given.lower, "a range's lower end"));
+    if (given.upper !== null) to(number(given.upper, "a range's upper end"));
+  } else if (kind === "allowed" && feature.options) {
+    const those = new Set(listed(given.options, "options").map((o) => index(o, "an allowed option", 0, feature.options.length - 1)));
+    for (const option of [...allowed]) if (!those.has(option)) allowed.delete(option);
+  } else if (kind === "max_delta") {
+    const [by, share] = [given.by, given.share].map((v) => (v === null ? null : number(v, "a largest change")));
+    if ((by === null) === (share === null) || (feature.options && by === null)) refuse(`a change of '${feature.name}' is limited by a number or by a share, not by both`);
+    const start = decimal(before), most = share === null ? decimal(by) : F.mul(decimal(share), F.abs(start));
+    if (most[0] < 0n) refuse("a largest change is negative");
+    let low = F.sub(start, most), high = F.add(start, most);
+    if (feature.kind !== "real") [low, high] = [F.of(F.ceil(low)), F.of(F.floor(high))];
+    from(nearest(low));
+    to(nearest(high));
+  } else refuse(`there is no constraint '${kind}' for '${feature.name}'`);
+}
+
+function stepsOf(feature, before, step, grid) {
+  if (step !== null) {
+    const start = decimal(before);
+    if (feature.step !== null && (!isStep(feature, before) || !F.isWhole(F.div(step, feature.step)))) return new Steps(start, step, 0n, 0n, before, grid);
+    const last = F.floor(F.div(F.sub(decimal(feature.upper), start), step)) + 2n;
+    const first = F.ceil(F.div(F.sub(decimal(feature.lower), start), step)) - 2n;
+    return new Steps(start, step, first, last, before, grid);
+  }
+  return feature.step === null ? null : new Steps(feature.start, feature.step, 0n, feature.steps, before, grid);
+}
+
+function isStep(feature, value) {
+  const place = F.div(F.sub(decimal(value), feature.start), feature.step);
+  if (F.isWhole(place)) return true;
+  const k = largest(least(F.round(place), feature.steps), 0n);
+  return nearest(F.add(feature.start, F.mul(F.of(k), feature.step))) === value;
+}
+
+// ---------------------------------------------------------------------- rules
+
+function readRules(schema, constraints, budget) {
+  const rules = { literals: [], clauses: [], limits: [], partners: [] };
+  const place = (name) => schema.positions.get(name) ?? refuse(`a rule is about an unknown feature, ${short(name)}`);
+  for (const constraint of constraints) {
+    budget.tick();
+    const kind = constraint.get("kind");
+    if (kind === "max_changes") {
+      const given = entries(constraint, "a limit on changes", "kind", "most", "uncounted");
+      const free = new Set(listed(given.uncounted, "the uncounted features").map(place));
+      rules.limits.push([index(given.most, "the most changes", 0, schema.features.length), schema.features.map((_, g) => !free.has(g))]);
+    } else if (kind === "only_with") {
+      const given = entries(constraint, "a rule about partners", "kind", "feature", "partner");
+      rules.partners.push([place(given.feature), place(given.partner)]);
+    } else if (kind === "clause") {
+      const any = listed(entries(constraint, "a clause", "kind", "any").any, "a clause"), first = rules.literals.length;
+      if (first + any.length > MAX_LITERALS) refuse(`there are more than ${MAX_LITERALS} literals`);
+      rules.clauses.push(any.map((_, i) => first + i));
+      for (const one of any) { budget.tick(); rules.literals.push(readLiteral(schema, place, one)); }
+    }
+  }
+  rules.any = rules.clauses.length + rules.limits.length + rules.partners.length > 0;
+  return rules;
+}
+
+function readLiteral(schema, place, value) {
+  if (value instanceof Map && value.has("feature")) {
+    const given = entries(value, "a literal", "feature", "options"), g = place(given.feature), { options, name } = schema.features[g];
+    if (!options) refuse(`'${name}' has no options`);
+    const own = new Set(listed(given.options, "the options of a literal").map((o) => index(o, "an option", 0, options.length - 1)));
+    return { numbers: [], options: [[g, options.map((_, o) => (own.has(o) ? 1n : 0n))]], constant: -1n, whole: true };
+  }
+  const given = entries(value, "a literal", "numbers", "options", "constant");
+  const [top, bottom] = listed(given.constant, "the constant of a literal", 2);
+  const over = whole(bottom, "the denominator of a constant", 1, MAX_WHOLE), constant = whole(top, "the constant of a literal", -MAX_WHOLE, MAX_WHOLE);
+  const numbers = listed(given.numbers, "the numbers of a literal").map((pair) => {
+    const [name, a] = listed(pair, "a number of a literal", 2), g = place(name);
+    if (schema.features[g].options) refuse("a literal takes a number for options, or options for a number");
+    return [g, over * whole(a, "a coefficient", -MAX_WHOLE, MAX_WHOLE)];
+  });
+  const options = listed(given.options, "the options of a literal").map((pair) => {
+    const [name, values] = listed(pair, "an option of a literal", 2), g = place(name), own = schema.features[g].options;
+    if (!own) refuse("a literal takes a number for options, or options for a number");
+    return [g, listed(values, "the values of options", own.length).map((v) => over * whole(v, "the value of an option", -MAX_WHOLE, MAX_WHOLE))];
+  });
+  const named = [...numbers, ...options].map(([g]) => g);
+  if (new Set(named).size < named.length) refuse("a literal names a feature twice");
+  return { numbers, options, constant, whole: over === 1n && numbers.every(([g]) => schema.features[g].kind === "integer") };
+}
+
+function holds(literal, point) {
+  let total = F.of(literal.constant);
+  for (const [g, a] of literal.numbers) total = F.add(total, F.mul(F.of(a), decimal(point[g])));
+  for (const [g, values] of literal.options) total = F.add(total, F.of(values[point[g]]));
+  return total[0] >= 0n;
+}
+
+// ---------------------------------------------------------------------- the question
+
+const NORMS = { l0: "sum", l1: "sum", "l0+l1": "sum", l2: "square", linf: "max" };
+
+function kindOf(model) {
+  const kind = model instanceof Map ? model.get("kind") : null;
+  if (kind !== "network" && kind !== "trees") refuse(`there is no kind of model ${short(kind)}`);
+  return kind;
+}
+
+function readLayers(model, inputs, budget) {
+  const layers = listed(entries(model, "the model", "kind", "layers").layers, "the network");
+  let total = 0;
+  const stack = layers.map((one, k) => {
+    budget.look();
+    const given = entries(one, `layer ${k}`, "weight", "bias");
+    const bias = listed(given.bias, `the biases of layer ${k}`), rows = listed(given.weight, `the weights of layer ${k}`, bias.length);
+    total += bias.length * inputs;
+    if (bias.length === 0 || total > MAX_WEIGHTS) refuse(`layer ${k} is empty, or the network has more than ${MAX_WEIGHTS} weights`);
+    const weight = rows.map((row) => { budget.tick(); return listed(row, `the weights of layer ${k}`, inputs).map((v) => number(v, `a weight of layer ${k}`)); });
+    inputs = bias.length;
+    return { weight, bias: bias.map((v) => number(v, `a bias of layer ${k}`)) };
+  });
+  if (stack.length === 0) refuse("the network has no layers");
+  return stack;
+}
+
+/** sha256 over a mark, and per layer its two sizes and its numbers row by row, little-endian. */
+function fingerprint(stack, budget) {
+  const digest = new Sha256().update(new TextEncoder().encode("ifonly-network-1"));
+  for (const { weight, bias } of stack) {
+    const sizes = new DataView(new ArrayBuffer(16));
+    sizes.setBigInt64(0, BigInt(weight.length), true);
+    sizes.setBigInt64(8, BigInt(weight[0].length), true);
+    digest.update(new Uint8Array(sizes.buffer));
+    for (const row of [...weight, bias]) {
+      budget.tick();
+      const view = new DataView(new ArrayBuffer(8 * row.length));
+      row.forEach((v, i) => view.setFloat64(8 * i, v, true));
+      digest.update(new Uint8Array(view.buffer));
+    }
+  }
+  return digest.hex();
+}
+
+/** What is wanted: conditions  sum of c * output - d - margin >= 0. */
+function readTarget(value, outputs) {
+  let rows, wanted;
+  if (value instanceof Map && value.has("class")) {
+    const given = entries(value, "the target", "class", "label", "margin"), which = index(given.class, "the wanted class", 0, Math.max(outputs - 1, 1));
+    if (typeof given.label !== "string") refuse("the wanted class's label must be text");
+    rows = outputs === 1 ? [[[[0, which === 1 ? 1n : -1n]], 0]] : Array.from({ length: outputs }, (_, j) => j).filter((j) => j !== which).map((j) => [[[which, 1n], [j, -1n]], 0]);
+    wanted = `the decision '${printable(given.label.slice(0, 200))}' (class ${which} of ${Math.max(outputs, 2)})`;
+  } else if (value instanceof Map && value.has("ahead")) {
+    const given = entries(value, "the target", "ahead", "of", "label", "margin"), which = index(given.ahead, "the wanted class", 0, outputs - 1);
+    const others = listed(given.of, "the other classes").map((j) => index(j, "another class", 0, outputs - 1));
+    if (typeof given.label !== "string" || others.length === 0 || others.includes(which) || new Set(others).size < others.length) refuse("the wanted class must have a label, and be ahead of others, each once");
+    rows = others.map((j) => [[[which, 1n], [j, -1n]], 0]);
+    wanted = `class ${which} ('${printable(given.label.slice(0, 200))}') ahead of ${others.map((j) => `class ${j}`).join(", ")}`;
+  } else {
+    const given = entries(value, "the target", "output", "at_least", "at_most", "margin"), output = index(given.output, "the target's output", 0, outputs - 1), words = [];
+    rows = [];
+    if (given.at_least !== null) { const end = number(given.at_least, "the target's least score"); rows.push([[[output, 1n]], end]); words.push(`at least ${written(end)}`); }
+    if (given.at_most !== null) { const end = number(given.at_most, "the target's largest score"); rows.push([[[output, -1n]], -end]); words.push(`at most ${written(end)}`); }
+    if (rows.length === 0) refuse("the target asks for nothing");
+    wanted = `score ${output} ${words.join(" and ")}`;
+  }
+  const margin = number(value.get("margin"), "the margin");
+  if (margin < 0) refuse("the margin is negative");
+  return { rows, wanted, margin };
+}
+
+function readDistance(value, schema) {
+  const given = entries(value, "the distance", "norm", "jump", "rate", "transitions", "weights", "scales", "up", "down"), name = given.norm;
+  if (typeof name !== "string" || !Object.hasOwn(NORMS, name)) refuse(`there is no norm ${short(name)}`);
+  const [jump, rate] = ["jump", "rate"].map((key) => number(given[key], `the distance's ${key}`));
+  if (!(name === "l0+l1" ? jump > 0 && rate > 0 : jump === (name === "l0" ? 1 : 0) && rate === (name === "l0" ? 0 : 1))) refuse(`the shares of l0 and the rest do not fit the norm ${name}`);
+  const own = {};
+  for (const key of ["weights", "scales", "up", "down"]) own[key] = listed(given[key], key, schema.features.length).map((v) => positive(v, key));
+  const transitions = new Map();
+  for (const one of listed(given.transitions, "the transitions")) {
+    const [g, before, after, change] = listed(one, "a transition", 4), which = index(g, "the feature of a transition", 0, schema.features.length - 1);
+    const most = (schema.features[which].options?.length ?? 0) - 1;
+    const key = [which, index(before, "an option of a transition", 0, most), index(after, "an option of a transition", 0, most)].join();
+    if (transitions.has(key)) refuse("a transition is listed twice");
+    transitions.set(key, positive(change, "a transition"));
+  }
+  return { name, norm: NORMS[name], jump: fraction(jump), rate: fraction(rate), ...own, transitions };
+}
+
+/** The question, once for each alternative of its target. */
+function readStatements(question, grid, costGrid, budget) {
+  const target = question instanceof Map ? question.get("target") : null;
+  if (!(target instanceof Map) || !target.has("any")) return [new Statement(question, grid, costGrid, budget)];
+  const given = listed(entries(target, "the target", "any").any, "the alternatives of the target");
+  if (given.length === 0 || given.length > MAX_ALTERNATIVES) refuse(`a target has at most ${MAX_ALTERNATIVES} alternatives, and at least one`);
+  const found = given.map((one) => new Statement(question, grid, costGrid, budget, one instanceof Map ? one : refuse("an alternative of the target is no object")));
+  if (found.some((one) => one.target.margin !== found[0].target.margin)) refuse("the alternatives of the target have different margins");
+  return found;
+}
+
+/** The question in whole numbers: points in 2^-P, weights of layer k in 2^-e[k], costs in 2^-K. */
+class Statement {
+  constructor(question, grid, costGrid, budget, target = null) {
+    const given = entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target");
+    this.budget = budget;
+    this.grid = grid;
+    this.P = BigInt(grid);
+    const schema = (this.schema = readSchema(given.schema));
+    this.n = BigInt(schema.features.length);
+    this.factual = readPoint(schema, given.factual, "the factual");
+    this.forest = null;
+    let stack = null;
+    if (kindOf(given.model) === "trees") {
+      this.forest = new Forest(given.model, schema, (outputs) => (this.target = readTarget(target ?? given.target, outputs)), budget);
+    } else {
+      stack = readLayers(given.model, schema.columns.length, budget);
+      this.fingerprint = fingerprint(stack, budget);
+      this.target = readTarget(target ?? given.target, stack.at(-1).bias.length);
+    }
+    this.distance = readDistance(given.distance, schema);
+    this.norm = this.distance.norm;
+    this.K = BigInt(costGrid + (this.norm === "square" ? 2 * grid : grid));
+    this.costGrid = BigInt(costGrid);
+    this.constraints = listed(given.constraints, "the constraints");
+    for (const one of this.constraints) {
+      const kind = one instanceof Map ? one.get("kind") : null;
+      if (typeof kind !== "string" || !(Object.hasOwn(OF_ONE, kind) || RULES.includes(kind))) refuse(`there is no constraint ${short(kind)}`);
+    }
+    this.rules = readRules(schema, this.constraints, budget);
+    if (stack !== null) this.readNetwork(stack);
+    else { // nothing but literals
+      [this.exponents, this.weights, this.biases] = [[0, 0], [[], []], [[], []]];
+      this.columns = schema.features.map((f) => (f.options ? f.options.map(() => []) : [[]]));
+    }
+    this.addLiterals();
+    this.checkLengths();
+    this.domains = readDomains(schema, this.factual, this.constraints, grid, budget);
+    this.readCosts();
+    this.columnsByInput = this.weights.map((rows, k) => (k === 0 || rows.length === 0 ? null : rows[0].map((_, j) => rows.map((row) => row[j]))));
+    this.sizes = this.biases.map((bias) => bias.length);
+    this.starts = [0];
+    for (const size of this.sizes) this.starts.push(this.starts.at(-1) + size);
+    this.atFactual = this.firstLayer(this.factual.map((x, g) => (schema.features[g].options ? x : scaled(x, grid, `the factual's '${schema.features[g].name}'`))));
+  }
+  get layers() { return this.biases.length; }
+  keepRow(row) {
+    let bits = BITS_OF_OBJECT * row.length;
+    for (const v of row) bits += v === 0n ? 0 : bitLength(v);
+    this.budget.keep(bits);
+    return row;
+  }
+  readNetwork(stack) {
+    const { rows, margin } = this.target, { features } = this.schema, last = stack.length - 1;
+    this.exponents = [];
+    this.weights = [];
+    this.biases = [];
+    stack.forEach(({ weight, bias }, k) => {
+      const used = [...weight, bias, k === last ? [margin, ...rows.map(([, d]) => d)] : []];
+      const e = used.reduce((most, row) => { this.budget.tick(); return row.reduce((a, v) => Math.max(a, fineness(v)), most); }, 0);
+      let exact = weight.map((row) => this.keepRow(row.map((v) => scaled(v, e, "a weight"))));
+      let constant = bias.map((v) => scaled(v, e, "a bias"));
+      if (k === last) {
+        constant = rows.map(([c, d]) => c.reduce((sum, [j, times]) => sum + times * constant[j], 0n) - scaled(d, e, "d") - scaled(margin, e, "the margin"));
+        exact = rows.map(([c]) => this.keepRow(exact[0].map((_, t) => c.reduce((sum, [j, times]) => sum + times * exact[j][t], 0n))));
+      }
+      this.exponents.push(e);
+      this.weights.push(exact);
+      this.biases.push(this.keepRow(constant.map((b) => b << this.P)));
+    });
+    const first = this.weights[0];
+    this.columns = features.map((f) => {
+      let own = f.places.map((place) => this.keepRow(first.map((row) => row[place])));
+      if (f.encoding === "thermometer") for (let i = 1; i < own.length; i++) own[i] = this.keepRow(own[i].map((v, j) => v + own[i - 1][j]));
+      else if (f.encoding === "dummy") own = [first.map(() => 0n), ...own];
+      else if (f.options && f.encoding === "code") {
+        this.budget.keep(f.options.length * own[0].reduce((bits, w) => bits + bitLength(w) + BITS_OF_OBJECT, 0));
+        own = f.options.map((_, o) => own[0].map((w) => BigInt(o) * w));
+      }
+      return own;
+    });
+  }
+  /** Literals are neurons of layer 0 behind the network's own; they lead nowhere. */
+  addLiterals() {
+    const { literals } = this.rules, { features } = this.schema;
+    this.firstLiteral = this.biases[0].length;
+    if (literals.length === 0) return;
+    if (this.biases.length === 1) {
+      let size = 0n;
+      features.forEach((f, g) => {
+        const far = f.options ? 1n : F.ceil(fraction(Math.max(Math.abs(f.lower), Math.abs(f.upper))));
+        size += far * this.columns[g].flat().reduce((most, w) => largest(most, abs(w)), 0n);
+      });
+      const e = BigInt(this.exponents[0]), bias = this.biases[0].reduce((most, b) => largest(most, abs(b)), 0n) >> (e + this.P);
+      const lift = 1n << BigInt(bitLength([size >> e, bias, 1n].reduce(largest)) + 1), count = this.biases[0].length;
+      this.exponents.push(0);
+      this.weights.push(Array.from({ length: count }, (_, i) => Array.from({ length: count }, (_, j) => (i === j ? 1n : 0n))));
+      this.biases = [this.biases[0].map((b) => b + (lift << (e + this.P))), this.biases[0].map(() => -(lift << this.P))];
+    }
+    const e = BigInt(this.exponents[0]), width = this.columns.reduce((n, part) => n + part.length, 0);
+    if (literals.length * width > MAX_WEIGHTS) refuse(`the rules have more than ${MAX_WEIGHTS} numbers`);
+    this.budget.keep(BITS_OF_OBJECT / 4 * literals.length * width);
+    const none = literals.map(() => 0n);
+    this.weights[1] = this.weights[1].map((row) => [...row, ...none]);
+    this.biases[0] = [...this.biases[0], ...literals.map((one) => one.constant << (e + this.P))];
+    const own = literals.map((one) => new Map([...one.numbers.map(([g, a]) => [g, [a]]), ...one.options]));
+    this.columns = this.columns.map((part, g) => part.map((column, c) => { this.budget.tick(); return [...column, ...own.map((mine) => (mine.has(g) ? mine.get(g)[c] << e : 0n))]; }));
+    const room = features.map((f) => (f.kind !== "real" ? 0n : largest(F.ceil(F.mul(lastPlace(Math.max(Math.abs(f.lower), Math.abs(f.upper))), [1n << this.P, 2n])), 1n)));
+    this.rooms = literals.map((one) => one.numbers.reduce((sum, [g, a]) => sum + abs(a) * room[g], 0n));
+    this.literalStarts = literals.map((one) => one.numbers.reduce((sum, [g, a]) => sum + a * scaled(this.factual[g], this.grid, "the factual"), one.constant << this.P));
+  }
+  checkLengths() {
+    const longest = (row) => row.reduce((most, v) => (v === 0n ? most : Math.max(most, bitLength(v))), 0);
+    let far = 0;
+    for (const f of this.schema.features) if (!f.options) { const end = Math.max(Math.abs(f.lower), Math.abs(f.upper)); if (end > 0) { const [m, e] = parts(end); far = Math.max(far, bitLength(m) + e); } }
+    let total = Math.max(...this.columns.map((part) => { this.budget.tick(); return part.reduce((most, one) => Math.max(most, longest(one)), 0); })) + bitLength(this.n) + far + 2 * Math.max(this.grid, FINEST) + 2;
+    this.weights.forEach((rows, k) => {
+      const wide = bitLength(BigInt(Math.max(rows.length, rows[0]?.length ?? 0)));
+      total += Math.max(rows.reduce((most, row) => Math.max(most, longest(row)), 0), longest(this.biases[k]) - this.grid) + Number(SLOPE) + wide + 1;
+    });
+    if (total > MAX_NUMBER) refuse(`the network leads to numbers of ${total} bits; at most ${MAX_NUMBER} are checked`);
+  }
+  /** Costs are rounded down: what is proven about smaller costs holds for the true ones. */
+  readCosts() {
+    const { weights, scales, up, down, jump, rate } = this.distance, square = this.norm === "square";
+    const down_ = ([top, bottom], bits) => (top << bits) / (bottom * this.n);
+    const slope = (times) => weights.map((w, g) => {
+      this.budget.tick();
+      const s = F.div(F.mul(F.mul(rate, w), times[g]), scales[g]);
+      return down_(square ? F.mul(s, s) : s, this.costGrid);
+    });
+    this.rateUp = slope(up);
+    this.rateDown = slope(down);
+    this.jumps = weights.map((w) => down_(F.mul(jump, w), this.K));
+    this.optionCosts = this.schema.features.map((f, g) => f.options?.map((_, o) => {
+      this.budget.tick();
+      const part = this.part(g, o);
+      return down_(square ? F.mul(part, part) : part, this.K);
+    }));
+  }
+  /** What a feature adds to the distance when it takes a value. */
+  part(g, after) {
+    const { weights, scales, up, down, jump, rate, transitions } = this.distance, before = this.factual[g], f = this.schema.features[g];
+    if (after === before) return F.of(0);
+    const times = after > before ? up[g] : down[g];
+    let size;
+    if (f.options) {
+      const moved = F.of(f.kind === "ordinal" ? Math.abs(after - before) : 1);
+      size = transitions.get([g, before, after].join()) ?? F.div(F.mul(times, moved), scales[g]);
+    } else size = F.div(F.mul(times, F.abs(F.sub(fraction(after), fraction(before)))), scales[g]);
+    return F.mul(weights[g], F.add(jump, F.mul(rate, size)));
+  }
+  cost(point) {
+    let total = F.of(0);
+    point.forEach((after, g) => {
+      this.budget.look();
+      if (after === this.factual[g]) return;
+      const part = this.part(g, after);
+      if (this.norm === "max") total = F.cmp(part, total) > 0 ? part : total;
+      else total = F.add(total, this.norm === "square" ? F.mul(part, part) : part);
+    });
+    return F.div(total, F.of(this.n));
+  }
+  /** Layer 0 of a point whose numbers are in units of 2^-P. */
+  firstLayer(point) {
+    const z = [...this.biases[0]];
+    point.forEach((value, g) => {
+      this.budget.tick();
+      const choice = this.schema.features[g].options, column = this.columns[g][choice ? value : 0], times = choice ? 1n << this.P : value;
+      if (times !== 0n) for (let i = 0; i < z.length; i++) z[i] += times * column[i];
+    });
+    return z;
+  }
+  /** The conditions of a row, exactly, in some unit. */
+  conditions(point) {
+    if (this.forest !== null) return this.forest.conditions(point, this.budget);
+    const { features } = this.schema;
+    const finest = point.reduce((most, x, g) => (features[g].options ? most : Math.max(most, fineness(x))), this.grid), more = BigInt(finest - this.grid);
+    let z = this.biases[0].map((b) => b << more), bits = BigInt(this.exponents[0] + finest);
+    point.forEach((x, g) => {
+      this.budget.tick();
+      const choice = features[g].options, column = this.columns[g][choice ? x : 0], times = choice ? 1n << BigInt(finest) : scaled(x, finest, "a value");
+      if (times !== 0n) z = z.map((v, i) => v + times * column[i]);
+    });
+    for (let k = 1; k < this.layers; k++) {
+      const hidden = z.map((v) => (v > 0n ? v : 0n)), shift = bits - this.P;
+      z = this.weights[k].map((row, i) => this.product(row, hidden) + (this.biases[k][i] << shift));
+      bits += BigInt(this.exponents[k]);
+    }
+    return z;
+  }
+  product(a, b) {
+    let sum = 0n;
+    for (let i = 0; i < a.length; i++) {
+      if ((i & 15) === 0) this.budget.tick();
+      if (a[i] !== 0n && b[i] !== 0n) sum += a[i] * b[i];
+    }
+    return sum;
+  }
+  /** Why a row is not allowed. */
+  forbids(point) {
+    const moved = point.map((x, g) => x !== this.factual[g]), { rules, schema } = this;
+    for (let g = 0; g < point.length; g++) {
+      const f = schema.features[g], domain = this.domains[g];
+      if (f.options) { if (!domain.options.includes(point[g])) return `'${f.name}' may not become option ${point[g]}`; continue; }
+      const change = F.mul(F.sub(fraction(point[g]), fraction(this.factual[g])), [1n << this.P, 1n]);
+      let good = F.cmp(change, F.of(domain.low)) >= 0 && F.cmp(change, F.of(domain.high)) <= 0;
+      if (good && change[0] !== 0n && (domain.step || domain.steps)) {
+        const at = F.floor(change), [low, high] = domain.inward(at, at);
+        good = F.isWhole(change) && low === at && high === at;
+      }
+      if (!good) return `'${f.name}' may not become ${point[g]}`;
+    }
+    const clause = rules.clauses.findIndex((some) => !some.some((i) => holds(rules.literals[i], point)));
+    if (clause >= 0) return `clause ${clause} does not hold`;
+    for (const [most, counted] of rules.limits) if (moved.filter((m, g) => m && counted[g]).length > most) return `more than ${most} features change`;
+    for (const [g, partner] of rules.partners) if (moved[g] && !moved[partner]) return `'${schema.features[g].name}' changes without '${schema.features[partner].name}'`;
+    return "";
+  }
+}
+
+// ---------------------------------------------------------------------- trees
+
+const MAX_TREES = 100_000, MAX_TREE_NODES = 1_000_000, MAX_TREE_DEPTH = 2_000, EVERY = -1;
+
+/** Trees as lists of leaves; score = (start + sum of leaves) / divisor * scale + shift. Conditions are times the divisor, in 2^-bits. */
+class Forest {
+  constructor(model, schema, targetOf, budget) {
+    const given = entries(model, "the model", "kind", "start", "shift", "divisor", "scale", "trees");
+    const [start, shift] = ["start", "shift"].map((key) => listed(given[key], `the model's ${key}`).map((v) => number(v, `a ${key}`)));
+    let [divisor, scale] = ["divisor", "scale"].map((key) => fraction(number(given[key], `the model's ${key}`)));
+    const outputs = start.length;
+    if (outputs === 0 || shift.length !== outputs || divisor[0] === 0n || scale[0] === 0n) refuse("the trees have one start and one shift per output, and neither divide nor multiply by 0");
+    const { rows, margin } = targetOf(outputs);
+    if (divisor[0] < 0n) [divisor, scale] = [[-divisor[0], divisor[1]], [-scale[0], scale[1]]];
+    const constants = rows.map(([c, d]) => c.reduce(
+      (sum, [j, times]) => F.add(sum, F.mul(F.of(times), F.add(F.mul(fraction(start[j]), scale), F.mul(fraction(shift[j]), divisor)))),
+      F.mul([-1n, 1n], F.mul(F.add(fraction(d), fraction(margin)), divisor))));
+    const trees = listed(given.trees, "the trees");
+    if (trees.length > MAX_TREES) refuse(`there are more than ${MAX_TREES} trees`);
+    let count = 0;
+    const made = trees.map((tree) => {
+      const own = entries(tree, "a tree", "adds_to", "nodes"), target = index(own.adds_to, "the output of a tree", EVERY, outputs - 1);
+      count += listed(own.nodes, "the nodes of a tree").length;
+      if (count > MAX_TREE_NODES) refuse(`the trees have more than ${MAX_TREE_NODES} nodes`);
+      return readTree(own.nodes, schema, target === EVERY ? outputs : 1, budget).map((leaf) => {
+        const adds = rows.map(([c]) => F.mul(scale, c.reduce(
+          (sum, [j, times]) => (target === EVERY || target === j ? F.add(sum, F.mul(F.of(times), fraction(leaf.values[target === EVERY ? j : 0]))) : sum), F.of(0))));
+        return { ...leaf, adds };
+      });
+    });
+    let bits = 0;
+    const fine = ([, bottom]) => { bits = Math.max(bits, bitLength(bottom) - 1); };
+    constants.forEach(fine);
+    for (const tree of made) for (const leaf of tree) { budget.tick(); leaf.adds.forEach(fine); }
+    const inUnits = ([top, bottom]) => (top << BigInt(bits)) / bottom;
+    this.constants = constants.map(inUnits);
+    this.trees = made.map((tree) => {
+      budget.keep(BITS_OF_OBJECT * 2 * tree.length);
+      for (const leaf of tree) { leaf.adds = leaf.adds.map(inUnits); budget.keep(leaf.adds.reduce((sum, v) => sum + bitLength(v), 0)); }
+      return tree;
+    });
+  }
+  conditions(point, budget) {
+    const total = [...this.constants];
+    for (const tree of this.trees) {
+      budget.tick();
+      const leaf = tree.find(({ above, below, options }) => [...above].every(([g, t]) => point[g] > t) && [...below].every(([g, t]) => point[g] <= t)
+        && [...options].every(([g, own]) => own.has(point[g])));
+      leaf.adds.forEach((v, r) => { total[r] += v; });
+    }
+    return total;
+  }
+  /** Is a condition out of reach in a region, or a whole tree? */
+  closes(region) {
+    const total = [...this.constants];
+    for (const tree of this.trees) {
+      const best = total.map(() => null);
+      for (const leaf of tree) {
+        region.statement.budget.tick();
+        if (leaf.adds.every((v, r) => best[r] !== null && v <= best[r]) || !region.meets(leaf)) continue;
+        leaf.adds.forEach((v, r) => { if (best[r] === null || v > best[r]) best[r] = v; });
+      }
+      if (best.some((v) => v === null)) return true;
+      best.forEach((v, r) => { total[r] += v; });
+    }
+    return total.some((v) => v < 0n);
+  }
+}
+
+/** The leaves of a tree in preorder: thresholds that a number is above and not above, options, values. */
+function readTree(nodes, schema, width, budget) {
+  const leaves = [], waiting = [{ above: new Map(), below: new Map(), options: new Map(), place: 0 }];
+  nodes.forEach((given, place) => {
+    budget.tick();
+    const node = listed(given, "a node of a tree"), way = waiting.pop();
+    if (way === undefined || way.place !== place) refuse("the nodes of a tree are not in preorder");
+    const { above, below, options } = way;
+    if (typeof node[0] === "string") {
+      if (node.length !== width) refuse(`a leaf has ${width} values`);
+      leaves.push({ above, below, options, values: node.map((v) => number(v, "the value of a leaf")) });
+      return;
+    }
+    if (node.length !== 3 || waiting.length > MAX_TREE_DEPTH) refuse("a node of a tree is neither a split nor a leaf, or it is too deep");
+    const g = index(node[0], "the feature of a split", 0, schema.features.length - 1), right = index(node[2], "the place of a right child", place + 2, nodes.length - 1), feature = schema.features[g];
+    budget.keep(BITS_OF_OBJECT * (above.size + below.size + options.size + 4));
+    const with_ = (map, value) => new Map(map).set(g, value);
+    let left, other;
+    if (feature.options) {
+      const goes = new Set(listed(node[1], "the options of a split").map((o) => index(o, "an option of a split", 0, feature.options.length - 1)));
+      const had = [...(options.get(g) ?? feature.options.keys())];
+      budget.keep(BITS_OF_OBJECT * had.length);
+      left = { above, below, options: with_(options, new Set(had.filter((o) => goes.has(o)))) };
+      other = { above, below, options: with_(options, new Set(had.filter((o) => !goes.has(o)))) };
+    } else {
+      const t = number(node[1], `a threshold of '${feature.name}'`);
+      left = { above, below: with_(below, Math.min(t, below.get(g) ?? t)), options };
+      other = { above: with_(above, Math.max(t, above.get(g) ?? t)), below, options };
+    }
+    waiting.push({ ...other, place: right }, { ...left, place: place + 1 });
+  });
+  if (waiting.length > 0) refuse("a tree is cut off");
+  return leaves;
+}
+
+/** The change to a threshold in units of 2^-P, rounded down. */
+const floorChange = (statement, g, t) => F.floor(F.mul(F.sub(fraction(t), fraction(statement.factual[g])), [1n << statement.P, 1n]));
+
+/** The least change to a value above a threshold, rounded down: to the next step, or to the next float64. */
+function changeBeyond(statement, g, t) {
+  const domain = statement.domains[g];
+  return domain.coarse ? domain.parted(floorChange(statement, g, t))[1] : floorChange(statement, g, nextFloat(t));
+}
+
+function nextFloat(x) {
+  if (x === 0) return Number.MIN_VALUE;
+  buffer.setFloat64(0, x);
+  buffer.setBigInt64(0, buffer.getBigInt64(0) + (x > 0 ? 1n : -1n));
+  const next = buffer.getFloat64(0);
+  return Number.isFinite(next) ? next : x;
+}
+
+// ---------------------------------------------------------------------- regions
+
+/** What the splits on the way leave. */
+function extentOf(statement, box) {
+  const cuts = [];
+  for (let at = box; at.before !== null; at = at.before) { statement.budget.tick(); cuts.push(at.cut); }
+  const low = statement.domains.map((d) => d.low), high = statement.domains.map((d) => d.high), options = statement.domains.map((d) => d.options);
+  const sides = new Map(), changed = new Set(), above = new Map(), below = new Map(), shown = new Map();
+  for (const [kind, place, value] of cuts.reverse()) {
+    statement.budget.tick();
+    if (kind === "high") high[place] = least(high[place], value);
+    else if (kind === "low") low[place] = largest(low[place], value);
+    else if (kind === "alone") options[place] = options[place].filter((o) => o === value);
+    else if (kind === "others") options[place] = options[place].filter((o) => o !== value);
+    else if (kind === "kept") {
+      low[place] = largest(low[place], 0n);
+      high[place] = least(high[place], 0n);
+      if (options[place]) options[place] = options[place].filter((o) => o === statement.factual[place]);
+    } else if (kind === "changed") changed.add(place);
+    else if (kind === "below") {
+      high[place] = least(high[place], value[1]);
+      below.set(place, Math.min(value[0], below.get(place) ?? value[0]));
+    } else if (kind === "above") {
+      low[place] = largest(low[place], value[1]);
+      above.set(place, Math.max(value[0], above.get(place) ?? value[0]));
+      if (value[0] >= statement.factual[place]) changed.add(place);
+    } else if (kind === "most" || kind === "least") {
+      const key = `${place},${value[0]}`, [low, high] = shown.get(key) ?? [null, null];
+      shown.set(key, kind === "most" ? [low, high === null ? value[1] : least(high, value[1])] : [low === null ? value[1] : largest(low, value[1]), high]);
+    }
+    else sides.set(`${place},${value}`, kind === "active" ? 1 : -1);
+  }
+  return { low, high, options, sides, changed, above, below, shown };
+}
+
+/** Bounds of a pre-activation, given some: with those shown on the way, and on its side. */
+function boundsIn(extent, layer, i, [low, high]) {
+  const key = `${layer},${i}`, side = extent.sides.get(key) ?? 0, [from, to] = extent.shown.get(key) ?? [null, null];
+  if (from !== null) low = largest(low, from);
+  if (to !== null) high = least(high, to);
+  return [side === 1 ? largest(low, 0n) : low, side === -1 ? least(high, 0n) : high];
+}
+
+/** Step 0: narrows an extent to what the rules leave; false where that is nothing. */
+class Narrowing {
+  constructor(statement, extent) { Object.assign(this, { statement, extent, moved: false }); }
+  run() {
+    if (!this.statement.rules.any) return true;
+    for (let round = 0; round < ROUNDS; round++) {
+      this.statement.budget.look();
+      this.moved = false;
+      if (!this.support() || !this.clauses()) return false;
+      if (!this.moved) break;
+    }
+    return true;
+  }
+  must(g) {
+    const { extent, statement } = this;
+    if (extent.changed.has(g)) return true;
+    return extent.options[g] ? !extent.options[g].includes(statement.factual[g]) : extent.low[g] > 0n || extent.high[g] < 0n;
+  }
+  cannot(g) {
+    const { options, low, high } = this.extent;
+    return options[g] ? options[g].length === 1 && options[g][0] === this.statement.factual[g] : low[g] === 0n && high[g] === 0n;
+  }
+  keepValue(g) {
+    if (this.must(g)) return false;
+    if (!this.cannot(g)) {
+      this.moved = true;
+      if (this.extent.options[g]) this.extent.options[g] = [this.statement.factual[g]];
+      else this.extent.low[g] = this.extent.high[g] = 0n;
+    }
+    return true;
+  }
+  support() {
+    const { rules, factual } = this.statement, { changed } = this.extent, all = [...factual.keys()];
+    for (const [g, partner] of rules.partners) {
+      if (this.cannot(partner) && !this.keepValue(g)) return false;
+      if (this.must(g) && !changed.has(partner)) { changed.add(partner); this.moved = true; }
+    }
+    for (const [most, counted] of rules.limits) {
+      const sure = new Set(all.filter((g) => counted[g] && this.must(g)));
+      if (sure.size > most) return false;
+      if (sure.size === most && !all.every((g) => !counted[g] || sure.has(g) || this.keepValue(g))) return false;
+    }
+    return [...changed].every((g) => this.leave(g));
+  }
+  leave(g) {
+    const { extent, statement } = this, domain = statement.domains[g];
+    if (extent.options[g]) {
+      const rest = extent.options[g].filter((o) => o !== statement.factual[g]);
+      this.moved ||= rest.length < extent.options[g].length;
+      extent.options[g] = rest;
+      return rest.length > 0;
+    }
+    let low = extent.low[g], high = extent.high[g];
+    if (low === 0n && high === 0n) return false;
+    if (domain.step || domain.steps) {
+      if (low === 0n) low = domain.inward(1n, largest(high, 1n))[0];
+      if (high === 0n) high = domain.inward(least(low, -1n), -1n)[1];
+    }
+    this.moved ||= low !== extent.low[g] || high !== extent.high[g];
+    extent.low[g] = low;
+    extent.high[g] = high;
+    return low <= high;
+  }
+  clauses() {
+    const { statement, extent } = this, first = statement.firstLiteral;
+    for (const clause of statement.rules.clauses) {
+      statement.budget.tick();
+      const possible = clause.filter((i) => extent.sides.get(`0,${first + i}`) !== -1 && this.most(i, 1n).total >= 0n);
+      if (possible.length === 0) return false;
+      const only = `0,${first + possible[0]}`;
+      if (possible.length === 1 && !extent.sides.has(only)) { extent.sides.set(only, 1); this.moved = true; }
+    }
+    for (const [key, side] of [...extent.sides]) {
+      const [layer, neuron] = key.split(",").map(Number);
+      if (layer === 0 && neuron >= first && !this.cut(neuron - first, side === 1 ? 1n : -1n)) return false;
+    }
+    return true;
+  }
+  /** The largest value of a literal (sign 1) or of its denial (-1), and the parts of its features. */
+  most(i, sign) {
+    const { statement, extent } = this, literal = statement.rules.literals[i];
+    let total = sign * statement.literalStarts[i] + statement.rooms[i] - (sign < 0n && literal.whole ? 1n << statement.P : 0n);
+    const numbers = literal.numbers.map(([g, a]) => largest(sign * a * extent.low[g], sign * a * extent.high[g]));
+    const options = literal.options.map(([g, values]) => extent.options[g].map((o) => (sign * values[o]) << statement.P));
+    if (options.some((some) => some.length === 0)) return { total: -1n, numbers, options };
+    for (const own of numbers) total += own;
+    for (const some of options) total += some.reduce(largest);
+    return { total, numbers, options };
+  }
+  cut(i, sign) {
+    const { statement, extent } = this, literal = statement.rules.literals[i], { total, numbers, options } = this.most(i, sign);
+    if (total < 0n) return false;
+    for (const [k, [g, a]] of literal.numbers.entries()) {
+      const rest = total - numbers[k], slope = sign * a;
+      let low = extent.low[g], high = extent.high[g];
+      if (slope > 0n && slope * low + rest < 0n) low = -floor(rest, slope);
+      else if (slope < 0n && slope * high + rest < 0n) high = floor(rest, -slope);
+      else continue;
+      [extent.low[g], extent.high[g]] = [low, high] = statement.domains[g].inward(low, high);
+      this.moved = true;
+      if (low > high) return false;
+    }
+    for (const [k, [g]] of literal.options.entries()) {
+      const rest = total - options[k].reduce(largest), kept = extent.options[g].filter((_, j) => options[k][j] + rest >= 0n);
+      if (kept.length < extent.options[g].length) { extent.options[g] = kept; this.moved = true; }
+    }
+    return true;
+  }
+}
+
+/** A box cut with the ball of cost R (null: no ball). `empty`: nothing is left in it. */
+class Region {
+  constructor(statement, box, radius, known = null, hidden = true) {
+    Object.assign(this, { statement, radius, budget: null, items: [], columns: [], corner: [], cornerCosts: [], bounds: [], chords: [] });
+    this.extent = extentOf(statement, box);
+    this.empty = !new Narrowing(statement, this.extent).run() || !this.clip() || (hidden && !this.boundHidden(known));
+  }
+  // ------------------------------------------------------------------ steps 1 and 2: corner and ball
+  clip() {
+    const { statement, extent } = this, { features } = statement.schema;
+    let spent = 0n;
+    for (let g = 0; g < features.length; g++) {
+      statement.budget.tick();
+      let cost;
+      if (features[g].options) {
+        const options = extent.options[g], price = statement.optionCosts[g];
+        if (options.length === 0) return false;
+        this.corner.push(options.reduce((best, o) => (price[o] < price[best] ? o : best)));
+        cost = price[this.corner[g]];
+      } else {
+        if (extent.low[g] > extent.high[g]) return false;
+        const at = largest(extent.low[g], least(extent.high[g], 0n));
+        this.corner.push(at);
+        cost = this.numberCost(g, at);
+      }
+      this.cornerCosts.push(cost);
+      spent = statement.norm === "max" ? largest(spent, cost) : spent + cost;
+    }
+    if (this.radius !== null) {
+      if (spent >= this.radius) return false;
+      this.budget = this.radius - spent;
+    }
+    const z = [...statement.atFactual];
+    for (let g = 0; g < features.length; g++) {
+      statement.budget.tick();
+      const columns = statement.columns[g], at = this.corner[g];
+      if (features[g].options) {
+        const now = columns[at], before = columns[statement.factual[g]];
+        if (now !== before) for (let i = 0; i < z.length; i++) z[i] += (now[i] - before[i]) << statement.P;
+        this.addChoice(g);
+      } else {
+        if (at !== 0n) for (let i = 0; i < z.length; i++) z[i] += at * columns[0][i];
+        this.addNumber(g);
+      }
+    }
+    this.first = z;
+    return true;
+  }
+  numberCost(g, change) {
+    const { statement } = this, rate = change > 0n ? statement.rateUp[g] : statement.rateDown[g];
+    if (statement.norm === "square") return rate * change * change;
+    return rate * abs(change) + (change !== 0n || this.extent.changed.has(g) ? statement.jumps[g] : 0n);
+  }
+  /** Can a row of the region be in a leaf of a tree? Its cheapest value of each feature must stay below R. */
+  meets(leaf) {
+    const { statement, extent } = this;
+    let extra = 0n;
+    const pay = (g, cost) => { extra = statement.norm === "max" ? largest(extra, cost) : extra + cost - this.cornerCosts[g]; };
+    for (const [g, own] of leaf.options) {
+      const left = extent.options[g].filter((o) => own.has(o));
+      if (left.length === 0) return false;
+      pay(g, left.map((o) => statement.optionCosts[g][o]).reduce(least));
+    }
+    for (const g of new Set([...leaf.above.keys(), ...leaf.below.keys()])) {
+      const domain = statement.domains[g], t = leaf.above.get(g), s = leaf.below.get(g);
+      let low = extent.low[g], high = extent.high[g];
+      if (t !== undefined) {
+        const at = floorChange(statement, g, t);
+        if (at >= high || (s !== undefined && t >= s) || (extent.below.has(g) && t >= extent.below.get(g))) return false;
+        low = largest(low, changeBeyond(statement, g, t));
+      }
+      if (s !== undefined) {
+        const at = floorChange(statement, g, s);
+        if (at < low || (extent.above.has(g) && s <= extent.above.get(g))) return false;
+        high = least(high, domain.coarse ? domain.parted(at)[0] : at + 1n);
+      }
+      if (low > high) return false;
+      if (low > 0n || high < 0n) pay(g, this.numberCost(g, low > 0n ? low : high));
+      else if (t !== undefined && t >= statement.factual[g]) pay(g, statement.jumps[g]); // however little, it is a change
+    }
+    if (this.radius === null) return true;
+    return statement.norm === "max" ? extra < this.radius : extra < this.budget;
+  }
+  addNumber(g) {
+    const { statement, extent } = this, at = this.corner[g];
+    const rateUp = at < 0n ? statement.rateDown[g] : statement.rateUp[g], rateDown = at > 0n ? statement.rateUp[g] : statement.rateDown[g];
+    const up = this.reach(g, abs(at), rateUp), down = this.reach(g, abs(at), rateDown);
+    let high = up === null ? extent.high[g] : least(extent.high[g], at + up), low = down === null ? extent.low[g] : largest(extent.low[g], at - down);
+    [low, high] = statement.domains[g].inward(low, high);
+    if (low < high) {
+      const jump = at !== 0n || extent.changed.has(g) ? 0n : statement.jumps[g];
+      this.items.push({ first: this.columns.length, up: high - at, down: at - low, rateUp, rateDown, jump, moved: abs(at), costs: null });
+      this.columns.push(statement.columns[g][0]);
+    }
+  }
+  reach(g, moved, rate) {
+    if (this.budget === null || rate === 0n) return this.budget !== null && this.statement.norm === "sum" && this.budget < this.jumpAt(g, moved) ? 0n : null;
+    if (this.statement.norm === "square") return squareRoot(this.budget / rate + moved * moved) + 1n - moved;
+    if (this.statement.norm === "max") return largest(this.radius / rate + 1n - moved, 0n);
+    const left = this.budget - this.jumpAt(g, moved);
+    return left < 0n ? 0n : left / rate + 1n;
+  }
+  jumpAt(g, moved) { return moved !== 0n || this.extent.changed.has(g) ? 0n : this.statement.jumps[g]; }
+  addChoice(g) {
+    const { statement, extent } = this, at = this.corner[g], price = statement.optionCosts[g], own = statement.columns[g], costs = [];
+    const max = statement.norm === "max", most = max ? this.radius : this.budget, first = this.columns.length;
+    for (const option of extent.options[g]) {
+      const beyond = price[option] - (max ? 0n : price[at]);
+      if (option === at || (most !== null && beyond > most)) continue;
+      statement.budget.tick();
+      costs.push(beyond);
+      this.columns.push(own[option].map((v, i) => v - own[at][i]));
+    }
+    if (costs.length > 0) this.items.push({ first, costs });
+  }
+  // ------------------------------------------------------------------ step 3: hidden bounds
+  boundHidden(known) {
+    const { statement, extent } = this;
+    for (let layer = 0; layer < statement.layers - 1; layer++) {
+      const bounds = [];
+      for (let i = 0; i < statement.sizes[layer]; i++) {
+        let [low, high] = known !== null ? known[layer][i] : layer > 0 ? this.interval(layer, i) : [-this.highest(0, i, -1n), this.highest(0, i, 1n)];
+        const side = extent.sides.get(`${layer},${i}`) ?? 0;
+        [low, high] = boundsIn(extent, layer, i, [low, high]);
+        if (known !== null && layer > 0 && low < 0n && high > 0n) {
+          const [from, to] = this.interval(layer, i);
+          [low, high] = [largest(low, from), least(high, to)];
+        }
+        const open = (known !== null || layer > 0) && low < 0n && high > 0n;
+        if (side === 1 || open) high = least(high, this.highest(layer, i, 1n));
+        if (side === -1 || open) low = largest(low, -this.highest(layer, i, -1n));
+        if (low > high) return false;
+        bounds.push([low, high]);
+      }
+      if (known === null) statement.budget.keep(4 * bounds.reduce((bits, [low, high]) => bits + bitLength(low) + bitLength(high), 0));
+      this.bounds.push(bounds);
+      this.chords.push(bounds.map(([low, high]) => {
+        if (low >= 0n) return { above: ONE, shift: 0n, below: ONE, stable: true };
+        if (high <= 0n) return { above: 0n, shift: 0n, below: 0n, stable: true };
+        const above = (high << SLOPE) / (high - low);
+        return { above, shift: largest(-above * low, high * (ONE - above)), below: high > -low ? ONE : 0n, stable: false };
+      }));
+    }
+    return true;
+  }
+  interval(layer, i) {
+    const { statement } = this, below = this.bounds[layer - 1], row = statement.weights[layer][i], e = BigInt(statement.exponents[layer]);
+    let low = statement.biases[layer][i], high = low;
+    for (let j = 0; j < row.length; j++) {
+      if ((j & 15) === 0) statement.budget.tick();
+      const w = row[j];
+      if (w === 0n || below[j][1] <= 0n) continue;
+      const from = largest(below[j][0], 0n), to = below[j][1];
+      low += w * (w > 0n ? from : to);
+      high += w * (w > 0n ? to : from);
+    }
+    return [low >> e, -(-high >> e)];
+  }
+  highest(layer, i, sign) {
+    this.statement.budget.tick();
+    const plane = this.plane(layer, i, sign, null);
+    return -(-this.most(plane) >> BigInt(plane.unit));
+  }
+  /** The plane above sign * pre-activation, by backward substitution: a, constant, and the unit of a. */
+  plane(layer, i, sign, slopes) {
+    const { statement } = this;
+    let unit = statement.exponents[layer];
+    if (layer === 0) {
+      const literal = i - statement.firstLiteral, room = literal >= 0 ? statement.rooms[literal] << BigInt(unit) : 0n;
+      return { a: this.columns.map((column) => sign * column[i]), constant: sign * this.first[i] + room, unit };
+    }
+    let v = statement.weights[layer][i].map((w) => sign * w), constant = sign * statement.biases[layer][i];
+    while (layer > 0) {
+      layer--;
+      const e = BigInt(statement.exponents[layer]), start = BigInt(statement.starts[layer]);
+      constant <<= SLOPE;
+      for (let j = 0; j < v.length; j++) {
+        if ((j & 15) === 0) statement.budget.tick();
+        if (v[j] === 0n) continue;
+        const chord = this.chords[layer][j];
+        if (v[j] > 0n) { constant += v[j] * chord.shift; v[j] *= chord.above; }
+        else if (chord.stable || slopes === null) v[j] *= chord.below;
+        else v[j] *= (slopes >> (start + BigInt(j))) & 1n ? ONE : 0n;
+      }
+      constant = (constant << e) + statement.product(v, layer === 0 ? this.first : statement.biases[layer]);
+      unit += Number(SLOPE) + statement.exponents[layer];
+      v = (layer === 0 ? this.columns : statement.columnsByInput[layer]).map((column) => statement.product(v, column));
+    }
+    return { a: v, constant, unit };
+  }
+  // ------------------------------------------------------------------ step 5: the most that a plane reaches
+  most({ a, constant, unit }) {
+    const { statement } = this, gains = [];
+    for (const item of this.items) {
+      statement.budget.tick();
+      if (item.costs) {
+        gains.push(...hull(item.costs.map((cost, j) => [cost, a[item.first + j] << statement.P]), statement.budget));
+        continue;
+      }
+      const v = a[item.first], reach = v > 0n ? item.up : item.down;
+      if (v !== 0n && reach !== 0n) gains.push([item.jump + (v > 0n ? item.rateUp : item.rateDown) * reach, abs(v) * reach]);
+    }
+    let total = constant;
+    for (const [, gain] of gains) total += gain;
+    if (this.budget === null || statement.norm === "max" || total < 0n) return total;
+    if (statement.norm === "sum") return this.bought(constant, gains);
+    return least(total, this.mostSquared(a, constant, unit));
+  }
+  /** The best gains per cost first, until the budget is spent; the last one in part, rounded up. */
+  bought(constant, gains) {
+    let left = this.budget;
+    gains.sort((a, b) => { this.statement.budget.tick(); const d = b[1] * a[0] - a[1] * b[0]; return d > 0n ? 1 : d < 0n ? -1 : 0; });
+    for (const [cost, gain] of gains) {
+      if (cost > left) return constant + ceil(gain * left, cost);
+      constant += gain;
+      left -= cost;
+    }
+    return constant;
+  }
+  mostSquared(a, constant, unit) {
+    const { statement } = this, price = this.price(a, unit);
+    let [m, e] = price > 0 && Number.isFinite(price) ? parts(price) : [0n, 0], shift = BigInt(-e) - (BigInt(unit) + statement.P - statement.K);
+    if (m === 0n) shift = 0n;
+    if (shift < 0n) { m <<= -shift; shift = 0n; }
+    let total = (constant << shift) + m * this.budget;
+    for (const item of this.items) total += this.itemMost(item, a, m, shift);
+    return -(-total >> shift);
+  }
+  /** The largest gain 2^shift - m cost of a feature, rounded up. */
+  itemMost(item, a, m, shift) {
+    this.statement.budget.tick();
+    if (item.costs) return item.costs.reduce((most, cost, j) => largest(most, (a[item.first + j] << (this.statement.P + shift)) - m * cost), 0n);
+    const v = a[item.first], reach = v > 0n ? item.up : item.down, cost = m * (v > 0n ? item.rateUp : item.rateDown);
+    const rise = (abs(v) << shift) - 2n * cost * item.moved;
+    if (rise <= 0n) return 0n;
+    if (rise >= 2n * cost * reach) return rise * reach - cost * reach * reach;
+    return ceil(rise * rise, 4n * cost);
+  }
+  /** The price at which the budget is spent, in floating point, by bisection: any price gives a bound that holds. */
+  price(a, unit) {
+    const { statement } = this, K = Number(statement.K), P = statement.grid, numbers = [], choices = [];
+    for (const item of this.items) {
+      if (item.costs) choices.push(item.costs.map((cost, j) => [approximate(cost, K), approximate(a[item.first + j], unit)]).filter(([, gain]) => gain > 0));
+      else {
+        const v = a[item.first], rate = v > 0n ? item.rateUp : item.rateDown;
+        if (v !== 0n && rate !== 0n) numbers.push([approximate(abs(v), unit), approximate(rate, K - 2 * P), approximate(item.moved, P), approximate(v > 0n ? item.up : item.down, P)]);
+      }
+    }
+    const budget = approximate(this.budget, K);
+    const spent = (price) => {
+      let sum = 0;
+      for (const [v, r, b, reach] of numbers) {
+        const y = Math.min(v / (2 * price * r) - b, reach);
+        if (y > 0) sum += r * y * (y + 2 * b);
+      }
+      for (const options of choices) {
+        let best = 0, cost = 0;
+        for (const [c, gain] of options) if (gain - price * c > best) { best = gain - price * c; cost = c; }
+        sum += cost;
+      }
+      return sum;
+    };
+    let high = 0, low = 0;
+    for (const [v, r] of numbers) high += (v * v) / r;
+    high = Math.sqrt(high / budget);
+    for (const options of choices) for (const [cost, gain] of options) if (cost > 0) high = Math.max(high, 2 * gain / cost);
+    if (!(high > 0) || !Number.isFinite(high) || spent(Number.MIN_VALUE) <= budget) return 0;
+    for (let step = 0; step < 200 && high - low > 1e-15 * high; step++) {
+      statement.budget.tick();
+      const middle = low > 0 && high > 4 * low ? Math.sqrt(low * high) : (low + high) / 2;
+      if (!(middle > low && middle < high)) break;
+      if (spent(middle) > budget) low = middle; else high = middle;
+    }
+    return high;
+  }
+}
+
+/** The steps of the least concave function from (0, 0) above all points (cost, gain), steepest first. */
+function hull(points, budget) {
+  const chain = [[0n, 0n]], order = (x, y) => (x < y ? -1 : x > y ? 1 : 0);
+  points = points.filter(([, gain]) => gain > 0n).sort((p, q) => order(p[0], q[0]) || order(q[1], p[1]));
+  for (const c of points) {
+    budget.tick();
+    if (c[1] <= chain.at(-1)[1]) continue;
+    for (;;) {
+      const b = chain.at(-1), a = chain.at(-2);
+      if (a === undefined || (b[1] - a[1]) * (c[0] - a[0]) > (c[1] - a[1]) * (b[0] - a[0])) break;
+      chain.pop();
+    }
+    chain.push(c);
+  }
+  return chain.slice(1).map((b, i) => [b[0] - chain[i][0], b[1] - chain[i][1]]);
+}
+
+// ---------------------------------------------------------------------- the tree
+
+class Tree {
+  constructor(statement, radius, nodes) {
+    Object.assign(this, { statement, radius, nodes, leaves: 0 });
+    const whole = new Region(statement, { before: null }, radius);
+    this.known = whole.empty ? null : whole.bounds;
+  }
+  check(tree) {
+    const waiting = [[{ before: null }, 0]];
+    while (waiting.length > 0 && this.nodes < tree.length) {
+      const node = tree[this.nodes++];
+      this.statement.budget.tick();
+      const [box, depth] = waiting.pop();
+      if (node instanceof Map && !node.has("bounds")) { this.leaf(box, node); this.leaves++; continue; }
+      if (depth >= MAX_DEPTH) refuse(`the tree is deeper than ${MAX_DEPTH}`);
+      if (node instanceof Map) { waiting.push([this.bounded(box, node), depth + 1]); continue; }
+      const [first, second] = this.split(listed(node, `node ${this.nodes} of the tree`));
+      waiting.push([{ before: box, cut: second }, depth + 1], [{ before: box, cut: first }, depth + 1]);
+    }
+    if (waiting.length > 0) refuse(`the tree is cut off: ${waiting.length} regions are not closed`);
+  }
+  split(node) {
+    const { statement } = this, where = `node ${this.nodes} of the tree`, [kind, a, b] = node;
+    if ({ number: 3, option: 3, relu: 3, change: 2, cut: 3 }[typeof kind === "string" ? kind : ""] !== node.length) refuse(`${where} is no split`);
+    if (kind === "relu") {
+      const layer = index(a, `${where}: the layer`, 0, statement.layers - 2), neuron = index(b, `${where}: the neuron`, 0, statement.sizes[layer] - 1);
+      return [["active", layer, neuron], ["inactive", layer, neuron]];
+    }
+    const g = index(a, `${where}: the feature`, 0, statement.schema.features.length - 1), { options } = statement.schema.features[g];
+    if (kind === "change") return [["kept", g], ["changed", g]];
+    if (kind === "cut" && !options) {
+      const t = number(b, `${where}: the threshold`), domain = statement.domains[g], at = floorChange(statement, g, t);
+      return [["below", g, [t, domain.coarse ? domain.parted(at)[0] : at + 1n]], ["above", g, [t, changeBeyond(statement, g, t)]]];
+    }
+    if ((options !== undefined) !== (kind === "option")) refuse(`${where} does not fit the kind of feature ${g}`);
+    if (options) { const o = index(b, `${where}: the option`, 0, options.length - 1); return [["alone", g, o], ["others", g, o]]; }
+    const [below, beyond] = statement.domains[g].parted(scaled(number(b, `${where}: the change`), statement.grid, `${where}: the change`));
+    return [["high", g, below], ["low", g, beyond]];
+  }
+  /** The box, with bounds of pre-activations: each is shown by multipliers for the rows beyond it, given those before. */
+  bounded(box, node) {
+    const { statement } = this, where = `node ${this.nodes} of the tree`, given = listed(entries(node, where, "bounds").bounds, `${where}: the bounds`);
+    if (given.length > MAX_STEPS) refuse(`${where} has more than ${MAX_STEPS} bounds`);
+    const region = this.known === null ? null : new Region(statement, box, this.radius, null, false), bounds = this.boundsOf(region);
+    for (const entry of given) {
+      const [layerGiven, neuronGiven, signGiven, text, multipliers] = listed(entry, `${where}: a bound`, 5);
+      const layer = index(layerGiven, `${where}: a bound's layer`, 0, statement.layers - 2), i = index(neuronGiven, `${where}: a bound's neuron`, 0, statement.sizes[layer] - 1);
+      const sign = index(signGiven, `${where}: a bound's sign`, -1, 1), bound = scaled(number(text, `${where}: a bound`), statement.grid, `${where}: a bound`);
+      const read = this.multipliers(multipliers, where);
+      if (bounds !== null) {
+        const [low, high] = bounds[layer][i];
+        bounds[layer][i] = sign === 1 ? [largest(low, bound), high] : [low, least(high, bound)];
+        if (sign === 0 || !this.negative(region, bounds, read)) refuse(`${where}: the bound of neuron (${layer}, ${i}) is not shown`);
+        bounds[layer][i] = sign === 1 ? [low, least(high, bound)] : [largest(low, bound), high];
+      } else if (sign === 0) refuse(`${where}: the bound of neuron (${layer}, ${i}) is not shown`);
+      box = { before: box, cut: [sign === 1 ? "most" : "least", layer, [i, bound]] };
+    }
+    return box;
+  }
+  boundsOf(region) {
+    return region === null ? null : this.known.map((row, layer) => row.map((ends, i) => boundsIn(region.extent, layer, i, ends)));
+  }
+  multipliers(value, where) {
+    const { statement } = this, [conditions, neurons] = listed(value, `${where}: the multipliers`, 2), last = statement.layers - 1;
+    statement.budget.tick();
+    if (statement.forest !== null || statement.rules.any || last === 0) refuse(`${where}: multipliers are for networks with hidden layers, without rules`);
+    return [
+      listed(conditions, `${where}: the conditions' multipliers`, statement.sizes[last]).map((m) => whole(m, `${where}: a condition's multiplier`, 0n, LARGEST)),
+      listed(neurons, `${where}: the neurons' multipliers`, statement.starts[last]).map((m) => (m === null ? null : whole(m, `${where}: a neuron's multiplier`, -LARGEST, LARGEST))),
+    ];
+  }
+  /** Is what the multipliers combine to, which favourable rows make at least 0, negative in the whole region? */
+  negative(region, bounds, [conditions, neurons]) {
+    const { statement } = this, last = statement.layers - 1;
+    if (region.empty || bounds.some((row) => row.some(([low, high]) => low > high))) return true;
+    let unit = statement.exponents[last], v = statement.columnsByInput[last].map((column) => statement.product(conditions, column));
+    let constant = statement.product(conditions, statement.biases[last]);
+    for (let layer = last - 1; layer >= 0; layer--) {
+      for (let j = 0; j < v.length; j++) {
+        if ((j & 15) === 0) statement.budget.tick();
+        const g = v[j], [low, high] = bounds[layer][j], m = neurons[statement.starts[layer] + j];
+        const w = m === null ? (low >= 0n ? g : 0n) : m << BigInt(unit);
+        const part = largest(g * largest(low, 0n) - w * low, g * largest(high, 0n) - w * high);
+        constant += low < 0n && high > 0n ? largest(part, 0n) : part;
+        v[j] = w;
+      }
+      constant = (constant << BigInt(statement.exponents[layer])) + statement.product(v, layer === 0 ? region.first : statement.biases[layer]);
+      unit += statement.exponents[layer];
+      v = (layer === 0 ? region.columns : statement.columnsByInput[layer]).map((column) => statement.product(v, column));
+    }
+    return region.most({ a: v, constant, unit }) < 0n;
+  }
+  leaf(box, leaf) {
+    const { statement } = this, where = `node ${this.nodes} of the tree`;
+    if (leaf.has("multipliers")) {
+      const read = this.multipliers(entries(leaf, where, "multipliers").multipliers, where);
+      const open = this.known === null ? null : new Region(statement, box, this.radius, null, false);
+      if (open !== null && !this.negative(open, this.boundsOf(open), read)) refuse(`${where} is not closed: a favourable row nearer than claimed may be in it`);
+      return;
+    }
+    const given = listed(entries(leaf, where, "rows").rows, `${where}: the rows`);
+    if (given.length > MAX_ROWS) refuse(`${where} has more than ${MAX_ROWS} rows`);
+    const region = this.known === null ? null : new Region(statement, box, this.radius, this.known);
+    const { sides } = region === null ? { sides: extentOf(statement, box).sides } : region.extent;
+    const rows = given.map((row) => this.row(sides, listed(row, `${where}: a row`, 5), where));
+    if (region === null || region.empty) return;
+    if (statement.forest !== null && rows.length === 0 && statement.forest.closes(region)) return;
+    if (rows.length === 0 || this.combined(region, rows) >= 0n) refuse(`${where} is not closed: a favourable row nearer than claimed may be in it`);
+  }
+  row(sides, [layerGiven, neuronGiven, signGiven, bits, multiplierGiven], where) {
+    const { statement } = this, last = statement.layers - 1;
+    const layer = index(layerGiven, `${where}: a row's layer`, 0, last), neuron = index(neuronGiven, `${where}: a row's neuron`, 0, statement.sizes[layer] - 1);
+    const sign = index(signGiven, `${where}: a row's sign`, -1, 1);
+    if (sign === 0 || (layer === last ? sign !== 1 : sides.get(`${layer},${neuron}`) !== sign)) refuse(`${where}: nothing says that row (${layer}, ${neuron}, ${sign}) holds there`);
+    if (typeof bits !== "string" || bits.length > Math.floor(statement.starts[last] / 4) + 1 || !/^[0-9a-f]*$/.test(bits)) refuse(`${where}: a row's slopes must be hexadecimal digits`);
+    const multiplier = number(multiplierGiven, `${where}: a row's multiplier`);
+    if (!(multiplier > 0)) refuse(`${where}: a row's multiplier must be positive`);
+    return { layer, neuron, sign: BigInt(sign), slopes: BigInt("0x" + (bits || "0")), multiplier };
+  }
+  combined(region, rows) {
+    const planes = rows.map(({ layer, neuron, sign, slopes, multiplier }) => {
+      const plane = region.plane(layer, neuron, sign, slopes), [m, e] = parts(multiplier);
+      return { ...plane, m, unit: plane.unit - e };
+    });
+    const unit = Math.max(...planes.map((plane) => plane.unit), 0), a = region.columns.map(() => 0n);
+    let constant = 0n;
+    for (const plane of planes) {
+      this.statement.budget.look();
+      const times = plane.m << BigInt(unit - plane.unit);
+      plane.a.forEach((v, i) => { if (v !== 0n) a[i] += times * v; });
+      constant += times * plane.constant;
+    }
+    return region.most({ a, constant, unit });
+  }
+}
+
+// ---------------------------------------------------------------------- the verdict
+
+function checkDeployed(value, witness) {
+  if (value === null) return null;
+  const given = entries(value, "the deployed model's answer", "precision", "scores", "agrees", "margin");
+  const scores = listed(given.scores, "the deployed scores").map((v) => number(v, "a score of the deployed model"));
+  if (!["float32", "float64"].includes(given.precision) || typeof given.agrees !== "boolean") refuse("the deployed model's answer must have a precision and say if it agrees");
+  const margin = given.margin === null ? null : number(given.margin, "the margin that covers the deployed model");
+  if (given.agrees !== (margin === null)) refuse("the deployed model's answer must have a margin that covers it exactly where it does not agree");
+  if (witness === null) refuse("an answer of the deployed model is recorded, but no row that it is about");
+  return { precision: given.precision, scores, agrees: given.agrees, margin };
+}
+
+function checkWitness(statements, value, upperGiven, lower) {
+  const statement = statements[0];
+  if (value === null) {
+    if (upperGiven !== null) refuse("an upper bound is claimed without a row that shows it");
+    return [null, null];
+  }
+  const point = readPoint(statement.schema, value, "the witness"), upper = number(upperGiven, "the claimed upper bound");
+  const why = statement.forbids(point);
+  if (why) refuse(`the witness fails: ${why}`);
+  if (statements.every((one) => one.conditions(point).some((z) => z < 0n))) refuse("the witness fails: a condition is missed");
+  const most = fraction(upper);
+  if (upper < 0 || F.cmp(statement.cost(point), statement.norm === "square" ? F.mul(most, most) : most) > 0) refuse(`the witness fails: it is farther than ${upper}`);
+  if (lower === null || lower > upper) refuse("the witness is nearer than the claimed lower bound");
+  return [point, upper];
+}
+
+function table(statement, witness) {
+  return statement.schema.features.map((f, g) => {
+    const words = (x) => (f.options ? printable(optionText(f.options[x])) : f.kind === "integer" ? String(x) : written(x));
+    const changed = witness !== null && witness[g] !== statement.factual[g];
+    return { name: f.name, now: words(statement.factual[g]), instead: witness === null ? null : words(witness[g]), changed };
+  });
+}
+
+function checked(bytes, budget) {
+  const reader = new Reader(bytes, budget), data = reader.whole();
+  if (!(data instanceof Map) || data.get("format") !== "ifonly-certificate") refuse('a certificate is a JSON object with "format": "ifonly-certificate"; this is not one');
+  if (data.get("version") !== 2n) refuse(`this certificate has version ${short(data.get("version"))}; version 2 is read`);
+  const given = entries(data, "a certificate", "format", "version", "made_by", "question", "claim", "witness", "deployed", "proof", "sha256");
+  const [start, end] = reader.stamp, after = bytes[end] === 0x2c;
+  const digest = new Sha256().update(bytes.subarray(0, after ? start : start - 1)).update(bytes.subarray(after ? end + 1 : end)).hex();
+  if (given.sha256 !== digest) refuse("the certificate's stamp (sha256) does not fit what it says: it was altered");
+  budget.bits = FREE_BITS + BITS_PER_BYTE * bytes.length;
+  text(given.made_by, "what made the certificate", 1000);
+  const word = given.proof instanceof Map && given.proof.has("trusted");
+  const proof = entries(given.proof, "the proof", "grid", "cost_grid", word ? "trusted" : "tree");
+  const [grid, costGrid] = ["grid", "cost_grid"].map((key) => index(proof[key], `the proof's ${key}`, 8, MAX_GRID));
+  const statements = readStatements(given.question, grid, costGrid, budget), statement = statements[0];
+  if (statement.forest !== null) statement.fingerprint = new Sha256().update(bytes.subarray(...reader.model)).hex();
+  const claim = entries(given.claim, "the claim", "lower", "upper"), lower = claim.lower === null ? null : number(claim.lower, "the claimed lower bound");
+  if (lower !== null && lower < 0) refuse("the claimed lower bound is negative");
+  const [witness, upper] = checkWitness(statements, given.witness, claim.upper, lower);
+  const found = {
+    verdict: VALID, failure: "", lower, upper, wanted: statements.map((one) => one.target.wanted).join(" or "), margin: statement.target.margin, distance: statement.distance.name,
+    features: table(statement, witness), deployed: checkDeployed(given.deployed, witness), network: statement.fingerprint, trusted: "", nodes: 0, leaves: 0,
+  };
+  if (word) return { ...found, verdict: TRUSTED, trusted: text(proof.trusted, "the trusted solver", 200) };
+  let radius = null;
+  if (lower !== null) {
+    const [top, bottom] = statement.norm === "square" ? F.mul(fraction(lower), fraction(lower)) : fraction(lower);
+    radius = ceil(top << statement.K, bottom);
+  }
+  const nodes = listed(proof.tree, "the tree");
+  if (nodes.length > MAX_NODES) refuse(`the tree has more than ${MAX_NODES} nodes`);
+  for (const one of statements) { // one tree after the other
+    const tree = new Tree(one, radius, found.nodes);
+    tree.check(nodes);
+    found.nodes = tree.nodes;
+    found.leaves += tree.leaves;
+  }
+  if (found.nodes < nodes.length) refuse(`node ${found.nodes + 1} of the tree is one too many`);
+  return found;
+}
+
+/** The verdict on the bytes of a certificate. `seconds`: how long it may take. */
+export async function check(bytes, { seconds = 3600 } = {}) {
+  const budget = new Budget(seconds);
+  try {
+    return checked(await unpacked(bytes), budget);
+  } catch (error) {
+    if (error instanceof Refusal) return { verdict: INVALID, failure: printable(error.message.slice(0, 900)) };
+    if (error instanceof Stopped) return { verdict: UNDECIDED, failure: `the check was not over after ${seconds} seconds` };
+    if (error instanceof RangeError) return { verdict: INVALID, failure: "the certificate is too deeply nested, or its numbers are too large" };
+    throw error;
+  }
+}
+
+/** The result in words: the verdict alone on the first line and the last. */
+export function inWords(result) {
+  const lines = [];
+  if (result.failure) lines.push(result.failure);
+  else {
+    const what = `gives ${result.wanted} with margin ${written(result.margin)}`, solver = result.trusted;
+    if (solver) lines.push(`NOT PROVEN: ${result.lower === null ? "that no such row exists" : "the lower bound"} is the word of ${solver}.`);
+    lines.push(result.lower === null ? `No allowed row ${what}.` : `Every allowed row that ${what} is at a distance (${result.distance}) of at least ${written(result.lower)}.`);
+    if (result.upper !== null) lines.push(`This one is within ${written(result.upper)}:`);
+    for (const one of result.features.filter((row) => row.changed)) lines.push(`  '${printable(one.name)}': now ${one.now}, instead ${one.instead}`);
+    lines.push(`This is about the model in the file (sha256 ${result.network}).`);
+  }
+  return [result.verdict, ...lines.map((line) => "  " + line), result.verdict].join("\n");
+}
+
+if (typeof process !== "undefined" && process.argv?.[1] && import.meta.url.startsWith("file:")) {
+  const [{ pathToFileURL }, { readFile, realpath }] = await Promise.all([import("node:url"), import("node:fs/promises")]);
+  const own = await realpath(process.argv[1]).then((path) => pathToFileURL(path).href, () => "");
+  if (own === import.meta.url) {
+    const words = process.argv.slice(2), files = words.filter((word) => !word.startsWith("--"));
+    const seconds = Number(words.find((word) => word.startsWith("--time-limit="))?.slice(13) ?? 3600);
+    if (files.length === 0 || !(seconds > 0)) {
+      console.error("usage: node ifonly-check.mjs [--json] [--time-limit=S] FILE ...");
+      process.exit(2);
+    }
+    let worst = 0;
+    for (const file of files) {
+      const bytes = await readFile(file).catch(() => null);
+      const result = bytes === null ? { verdict: INVALID, failure: "the file cannot be read" } : await check(new Uint8Array(bytes), { seconds });
+      console.log(words.includes("--json") ? JSON.stringify(result) : inWords(result));
+      worst = Math.max(worst, CODES[result.verdict]);
+    }
+    process.exit(worst);
+  }
+}

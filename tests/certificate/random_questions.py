@@ -1,0 +1,110 @@
+"""Random questions of every kind that a certificate states, each certified, checked, and compared with what is true.
+
+    IFONLY_CERTIFICATES=1000 python -m pytest -n 0 -q -s tests/certificate/test_random_questions.py
+
+prints how many are VALID, how many are within 1e-6 of the answer, and why the others are not.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ifonly import IfonlyError, Limits, check
+from ifonly.certifying.certifier import Certifier
+from ifonly.errors import UnsupportedQuestion
+from ifonly.methods import Enumerate, Search
+from ifonly.problem import Question
+from ifonly.results.claim import Claim
+from ifonly.tolerances import DEFAULT
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "oracles"), str(Path(__file__).resolve().parents[2])]
+
+from random_problems import random_problem  # noqa: E402
+from random_rules import random_ruled_problem  # noqa: E402
+from random_trees import random_tree_problem  # noqa: E402
+
+LIMITS = Limits(seconds=60.0)
+KINDS: dict[str, Callable[[int], tuple[Question, Any]]] = {
+    "plain": random_problem,
+    "rules": random_ruled_problem,
+    "finite rules": lambda seed: random_ruled_problem(seed, finite=True),
+    "rules on steps": lambda seed: random_ruled_problem(seed, steps=True),
+    "trees": random_tree_problem,
+    "finite trees": lambda seed: random_tree_problem(seed, finite=True),
+    "trees under rules": lambda seed: random_tree_problem(seed, finite=True, ruled=True),
+    "finite steps": lambda seed: random_ruled_problem(seed, finite=True, steps=True),
+}
+
+
+def verdict(kind: str, seed: int) -> str:
+    """ "ok", "refused: ..." (the search or the certificate says why), or what is wrong."""
+    question, points = KINDS[kind](seed)
+    point = points[0]
+    try:
+        claim = Search().prepare(question, DEFAULT).solve(point[None, :], LIMITS)[0]
+    except IfonlyError as error:
+        return f"refused: the search, {_short(error)}"
+    try:
+        certificate = Certifier(question, DEFAULT).proven(point, LIMITS)
+    except UnsupportedQuestion as error:
+        return f"refused: {_short(error)}"
+    checked = check(certificate)
+    if not checked.valid:
+        return f"WRONG: {checked.verdict}, {checked.failure}"
+    truth = _truth(question, point)
+    if truth is not None and (wrong := _contradicts(checked, _distance(question, point, truth.point))):
+        return "ok" if _tie(question, certificate.data, truth.point) else f"WRONG: {wrong}"
+    close = claim.stop is not None or _close(checked, question, point, claim)
+    if not close and not _tie(question, certificate.data, claim.point):
+        return f"far: proven {checked.lower!r} to {checked.upper!r}, the search has {claim.lower!r}"
+    return "ok"
+
+
+def _truth(question: Question, point: Any) -> Claim | None:
+    """The nearest row, by enumeration; None where the space is not finite."""
+    try:
+        claim = Enumerate().prepare(question, DEFAULT).solve(point[None, :], LIMITS)[0]
+    except IfonlyError:
+        return None
+    return None if claim.stop is not None else claim
+
+
+def _distance(question: Question, point: Any, row: Any) -> float:
+    return float("inf") if row is None else float(question.distance.between(question.schema, point, row))
+
+
+def _tie(question: Question, data: dict[str, Any], row: Any) -> bool:
+    """Is the witness, or the row that is true, on the margin but for rounding? Floating point and real arithmetic may
+    then differ."""
+    rows = [] if row is None else [row]
+    rows += [] if data["witness"] is None else [np.array([float.fromhex(v) for v in data["witness"]])]
+    c, d = question.conditions
+    for one in rows:
+        values = c @ question.model.scores(one[None, :])[0] - d - question.margins
+        if (np.abs(values) <= 1e-9 * (1.0 + np.abs(d))).any():
+            return True
+    return False
+
+
+def _contradicts(checked: Any, truth: float) -> str:
+    if checked.lower > truth * (1 + 1e-9) + 1e-12:
+        return f"at least {checked.lower!r} is proven, but a row is at {truth!r}"
+    if checked.upper is not None and checked.upper < truth * (1 - 1e-6) - 1e-9:
+        return f"a row within {checked.upper!r} is named, but the nearest is at {truth!r}"
+    return ""
+
+
+def _close(checked: Any, question: Question, point: Any, claim: Any) -> bool:
+    if claim.point is None:
+        return bool(checked.lower == np.inf)
+    distance = _distance(question, point, claim.point)
+    return bool(checked.lower >= distance - 1e-6 * max(distance, 1.0))
+
+
+def _short(error: Exception) -> str:
+    return str(error).split("\n")[0][:160]
