@@ -47,7 +47,6 @@ from ifonly.problem import Accepted, Distance, Question
 from ifonly.problem.chains import named_models
 from ifonly.problem.diversity import Diversity
 from ifonly.problem.learned.correlated import Mahalanobis
-from ifonly.problem.missing import without_imputable
 from ifonly.problem.open_target import OpenTarget
 from ifonly.problem.query import Query, checked_constraints, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
@@ -379,19 +378,16 @@ class Explainer:
         )
 
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, Floats]:
-        """What a method is asked about a row, and the row's point; of a target with alternatives, the first of them."""
+        """What a method is asked about a row, and the row's point; of several alternatives, the first."""
         questions, point = self.questions(row, query)
         return questions[0], point
 
     def questions(self, row: Any, query: Query | None = None) -> tuple[list[Question], Floats]:
-        """What a method is asked about a row, one question for each alternative of the target; and the row's point."""
+        """What a method is asked about a row, one question for each alternative; and the row's point."""
         whole = self._with_everybodys(query_of(query))
         answerer, point, own = self._answerer.kept_missing(self.schema.read(row), whole)
         own, _ = answerer.without_broken(point, own)
-        runner = answerer.runner
-        resolved = runner.resolved(own.target, int(runner.batch(point[None, :], [0]).decided[0]))
-        searched = replace(own, constraints=without_imputable(own.constraints, answerer.schema))
-        return [runner.solver.question(target, searched) for target in resolved.alternatives], point
+        return answerer.runner.questions(point, own), point
 
     def _claim(self, question: Question, point: Floats, method: Method) -> Claim:
         """What a method claims about the point of one `question`, checked with the user's own model."""

@@ -29,7 +29,17 @@ from ifonly.caching import PREPARING, SizedCache, bytes_of
 from ifonly.errors import ModelError, QuestionError, located
 from ifonly.model import Model
 from ifonly.printing import shown
-from ifonly.problem import AcceptedBySome, ClassTarget, OpenTarget, OtherTarget, Query, RobustToTrees, Target
+from ifonly.problem import (
+    AcceptedBySome,
+    ClassTarget,
+    OpenTarget,
+    OtherTarget,
+    Query,
+    Question,
+    RobustToTrees,
+    Target,
+)
+from ifonly.problem.chains import each_choice
 from ifonly.problem.disjunctions import Condition, PersonContext, as_conditions, is_condition
 from ifonly.problem.missing import without_imputable
 from ifonly.results import Limits, Progress
@@ -107,6 +117,15 @@ class QueryRunner:
                 target.describe(), target.words(model, now), target.alternatives(model, now), target, now
             )
         return ResolvedTarget(target.describe(), target.words(), (target,), other=other)
+
+    def questions(self, point: Floats, query: Query) -> list[Question]:
+        """What a method is asked of a person: a question for each alternative of the target, and for each choice of
+        the models that accept.
+        """
+        resolved = self.resolved(query.target, int(self.batch(point[None, :], [0]).decided[0]))
+        ways = each_choice(without_imputable(query.constraints, self.model.schema))
+        queries = [replace(query, constraints=way) for way in ways]
+        return [self.solver.question(target, one) for target in resolved.alternatives for one in queries]
 
     def _check_two_classes(self) -> None:
         classes = self.model.classes

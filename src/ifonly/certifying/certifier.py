@@ -36,10 +36,12 @@ from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
 from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, stamp
 from ifonly.certifying.effort import Effort, ProofBudget, Verification
+from ifonly.certifying.exact_question import in_real_arithmetic, other_models
 from ifonly.certifying.statement import grids, hexes, question_data, question_of
 from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
-from ifonly.model import Model, network_model
+from ifonly.model import Model
 from ifonly.problem import (
+    Accepted,
     Distance,
     Question,
     Steps,
@@ -109,10 +111,7 @@ def certify(
     questions, point = explainer.questions(row, query)
     method, limits = explainer.method, explainer.limits
     with _within(limits):
-        deployed = [Certifier(question, explainer.tolerances) for question in questions]
-        claims = [_claimed(explainer, one, point) for one in deployed]
-        rounding = max(claim.rounding_bound for claim in claims)
-        certifiers = [one.in_real_arithmetic(rounding) for one in deployed]
+        certifiers, claims = _certifiers(explainer, questions, point)
         if len(claims) > 1:
             if not isinstance(method, Search):
                 raise UnsupportedQuestion("A solver's word is about one decision; this target leaves several open.")
@@ -120,6 +119,20 @@ def certify(
         if isinstance(method, Search):
             return certifiers[0].certificate(point, claims[0], shorten=False, nodes=limits.nodes)
         return certifiers[0].trusted(point, claims[0])
+
+
+def _certifiers(
+    explainer: ClaimingExplainer, questions: Sequence[Question], point: NDArray[np.float64]
+) -> tuple[list[Certifier], list[Claim]]:
+    """Of each alternative of the question, in real arithmetic; and what the explainer's method claims of it."""
+    tolerances, others = explainer.tolerances, other_models(questions)
+    deployed = [Certifier(question, tolerances, others=others) for question in questions]
+    claims = [_claimed(explainer, one, point) for one in deployed]
+    rounding = [max(claim.rounding_bound for claim in claims)] * len(claims)
+    exact = in_real_arithmetic(questions, rounding)
+    others = other_models(exact)
+    pairs = zip(exact, questions, strict=True)
+    return [Certifier(one, tolerances, deployed=asked, others=others) for one, asked in pairs], claims
 
 
 def _claimed(explainer: ClaimingExplainer, deployed: Certifier, point: NDArray[np.float64]) -> Claim:
@@ -215,7 +228,8 @@ class Certifier:
     Leaves of floating point that are doubtful, and small trees, are verified by the checker's own arithmetic, and
     closed there anew where they do not hold (docs/certificate.md). `verified`: True verifies all of every tree, which
     takes up to three times as long, more for large trees; False verifies nothing. `deployed` is the question to the
-    model whose scores of the witness are recorded, where that is another one.
+    model whose scores of the witness are recorded, where that is another one. `others`: all models that the
+    alternatives of a question ask, of which this one may ask some.
     """
 
     def __init__(
@@ -225,10 +239,11 @@ class Certifier:
         *,
         verified: bool | None = None,
         deployed: Question | None = None,
+        others: Sequence[Accepted] | None = None,
     ) -> None:
         self.question, self.tolerances, self.verified = question, tolerances, verified
         self.deployed = deployed or question
-        self._data = question_data(question)
+        self._data = question_data(question, others)
         self._meter = ProofBudget()
         self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats | ForestCells, int]] = {}
 
@@ -244,37 +259,20 @@ class Certifier:
         asked = self.question
         stepped = asked.schema.grids or any(isinstance(one, Steps) for one in asked.by_feature)
         trees = asked.model.function.as_trees() is not None
-        return not asked.rules and not stepped and asked.distance.is_symmetric and not trees
+        return not (asked.rules or stepped or trees or asked.others) and asked.distance.is_symmetric
 
     @cached_property
     def _solver(self) -> Solver:
         method = Search(records=True, table_rows=0) if self.records else Search()
-        return method.prepare(self.question, self.tolerances)
-
-    def in_real_arithmetic(self, rounding_bound: float) -> Certifier:
-        """For the network itself, whose exact score must be above the margin by so much more; what the deployed model
-        says of a witness is recorded beside the proof.
-        """
-        question = self.question
-        trees = question.model.function.as_trees()
-        if trees is not None:
-            coefficients = np.abs(question.conditions[0]).sum(axis=1).max(initial=0.0)
-            rounding_bound = max(rounding_bound, float(coefficients * trees.ensemble.rounding().max()))
-        target = replace(question.single_target, margin=question.target.margin + rounding_bound)
-        if trees is not None:
-            exact = replace(question, target=target)
-            return Certifier(exact, self.tolerances, verified=self.verified, deployed=question)
-        network = network_model(question.model.network, question.schema, classes=question.model.classes,
-                                regression=not question.model.classes)  # fmt: skip
-        model = replace(network, probabilities=question.model.probabilities)
-        exact = replace(question, model=model, target=target)
-        return Certifier(exact, self.tolerances, verified=self.verified, deployed=question)
+        return method.prepare(self.question.joint, self.tolerances)
 
     def decides_already(self, point: NDArray[np.float64]) -> bool:
         """Is this person decided as asked already? Where a certificate cannot say so, it would mislead: refused."""
         question = self.question
         scores = question.model.scores(point[None, :])
         if not already_decided(question.single_target, question.model, point[None, :], scores)[0]:
+            return False
+        if not all(one.accepts_unchanged(question.schema, point[None, :])[0] for one in question.others):
             return False
         start = "This person is decided as asked already, so nothing needs to change; but"
         broken = broken_by(question.schema, point, question.constraints)
@@ -349,7 +347,7 @@ class Certifier:
             return None, None
         rows = [claim.point]
         if shorten:
-            rows = [shortened(self.question, point[None, :], [claim], self.tolerances).points[0], claim.point]
+            rows = [shortened(self.question.joint, point[None, :], [claim], self.tolerances).points[0], claim.point]
         for row in rows:
             witness = tuple((row + 0.0).tolist())
             upper = _distance(statement, witness)
@@ -378,7 +376,7 @@ class Certifier:
         self, question_data: dict[str, Any], statement: Statement, claim: Claim, stated: Stated, proof: dict[str, Any]
     ) -> Certificate:
         lower, witness, upper = stated
-        deployed = None if witness is None else deployed_answer(self.deployed, np.array(witness)).to_data()
+        deployed = None if witness is None else deployed_answer(self.deployed.joint, np.array(witness)).to_data()
         data: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,

@@ -305,7 +305,7 @@ class ForestProver:
         if region is None or region.empty or closes(region, self._rules.in_reach):
             return [{"rows": []}]
         raise_if_nearer(statement, region.extent, self.exact_radius)
-        if not statement.rules.any:
+        if not statement.rules.any and not statement.sizes[-1]:
             raise Unclosed
         return self._rules.by_hand(node.box, ())
 

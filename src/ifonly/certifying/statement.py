@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +21,7 @@ from ifonly.errors import FileError, IfonlyError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.trees import Trees
 from ifonly.problem import (
+    Accepted,
     Allowed,
     ClassTarget,
     Constraint,
@@ -53,20 +55,14 @@ RELATIVE_BITS = 64
 """Of the smallest rate, in the cost grid."""
 
 
-def question_data(question: Question) -> dict[str, Any]:
-    """The question as a certificate states it, but for the person."""
+def question_data(question: Question, others: Sequence[Accepted] | None = None) -> dict[str, Any]:
+    """The question as a certificate states it, but for the person. `others`: all models that alternatives of the
+    question ask, of which this one may ask some only."""
     schema, distance = question.schema, question.distance
-    if question.others:
-        raise UnsupportedQuestion(
-            f"A certificate cannot state that another model decides, such as '{question.others[0].describe()}', yet; "
-            f"`explain` answers it."
-        )
-    function = stated_model(question.model)
-    if function is None:
-        raise UnsupportedQuestion(f"A certificate cannot state {question.model.function.name} yet; `explain` can.")
+    others = question.others if others is None else others
     return {
         "schema": stated_schema(schema),
-        "model": function,
+        "model": _models(question, others),
         "distance": {
             "norm": distance.norm if isinstance(distance.norm, str) else "l0+l1",
             "jump": float(distance.jump).hex(),
@@ -81,8 +77,32 @@ def question_data(question: Question) -> dict[str, Any]:
             *(_constraint(schema, constraint) for constraint in question.by_feature),
             *(stated for rule in question.rules for stated in _rule(schema, rule)),
         ],
-        "target": target_data(question),
+        "target": _targets(question, others),
     }
+
+
+def _models(question: Question, others: Sequence[Accepted]) -> dict[str, Any]:
+    models = [_stated(question.model, "")]
+    models += [_stated(one.model(question.schema), f"'{one.name}': ") for one in others]
+    return {"kind": "several", "models": models} if others else models[0]
+
+
+def _stated(model: Model, where: str) -> dict[str, Any]:
+    function = stated_model(model)
+    if function is None:
+        raise UnsupportedQuestion(f"{where}A certificate cannot state {model.function.name} yet; `explain` can.")
+    return function
+
+
+def _targets(question: Question, others: Sequence[Accepted]) -> dict[str, Any]:
+    own = target_data(question.single_target, question.model)
+    if not others:
+        return own
+    schema = question.schema
+    asked = [
+        target_data(one.target_of(schema), one.model(schema)) if one in question.others else None for one in others
+    ]
+    return {"all": [own, *asked]}
 
 
 def stated_model(model: Model) -> dict[str, Any] | None:
@@ -145,6 +165,8 @@ def _refuse_to_ask(data: dict[str, Any]) -> None:
         raise UnsupportedQuestion(
             "The target of this certificate has alternatives: its question cannot be asked again."
         )
+    if data["model"]["kind"] == "several":
+        raise UnsupportedQuestion("This certificate is about several models: its question cannot be asked again.")
     if data["model"]["kind"] != "network":
         raise UnsupportedQuestion("The model of this certificate is not a network: its question cannot be asked again.")
 
@@ -185,8 +207,8 @@ def hexes(values: NDArray[np.float64]) -> list[str]:
     return [(v + 0.0).hex() for v in values.tolist()]  # + 0.0 turns -0.0 into 0.0
 
 
-def target_data(question: Question) -> dict[str, Any]:
-    target, model = question.target, question.model
+def target_data(target: Target, model: Model) -> dict[str, Any]:
+    """What is asked of a model, as a certificate states it."""
     if isinstance(target, ProbabilityTarget) and model.function.outputs == 1:
         target = target.as_score(model)
     margin = (target.margin + 0.0).hex()
@@ -374,10 +396,9 @@ def _fineness(schema: Schema, constraint: Constraint, before: float) -> int:
 
 def _cut_fineness(question: Question) -> int:
     """Bits behind the point of the thresholds of trees, as far as that is worth counting."""
-    trees = question.model.function.as_trees()
-    if trees is None:
-        return 0
-    fine = (Fraction(t).denominator.bit_length() - 1 for cuts in trees.cuts for t in cuts.tolist())
+    models = (question.model, *(one.model(question.schema) for one in question.others))
+    found = [trees for model in models if (trees := model.function.as_trees()) is not None]
+    fine = (Fraction(t).denominator.bit_length() - 1 for trees in found for cuts in trees.cuts for t in cuts.tolist())
     return max((bits for bits in fine if bits <= 200), default=0)
 
 

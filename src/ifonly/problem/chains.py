@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
-from ifonly.errors import QuestionError, located
+from ifonly.errors import QuestionError, UnsupportedQuestion, located
 from ifonly.printing import shown
 from ifonly.problem.accepted import Accepted
 from ifonly.problem.disjunctions import Alternative, Floats, Ordinary, PersonContext
@@ -75,6 +75,19 @@ class AcceptedBySome:
 
     def describe(self) -> str:
         return f"at least {self.least} of {', '.join(one.name for one in self.of)} accept"
+
+
+def each_choice(constraints: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The constraints, once for each way to choose the models that `AcceptedBySome` leaves open."""
+    ways: list[list[tuple[Any, ...]]] = [
+        list(combinations(one.of, one.least)) if isinstance(one, AcceptedBySome) else [(one,)] for one in constraints
+    ]
+    count = math.prod(map(len, ways))
+    if count > MOST_ALTERNATIVES:
+        raise UnsupportedQuestion(
+            f"There are {count:,} ways to choose the models that accept; at most {MOST_ALTERNATIVES} are told apart."
+        )
+    return [tuple(dict.fromkeys(one for part in way for one in part)) for way in product(*ways)]
 
 
 def named_models(constraints: Iterable[Any], known: Mapping[str, Accepted]) -> tuple[Any, ...]:

@@ -165,7 +165,7 @@ def beside(schema: StatedSchema, literals: tuple[RuleLiteral, ...], network: Int
     """
     if not literals:
         return network
-    exponents, weights, biases, columns = network if len(network[0]) > 1 else _with_hidden_layer(schema, network, grid)
+    exponents, weights, biases, columns = network if len(network[0]) > 1 else with_hidden_layer(schema, network, grid)
     bits, none = exponents[0], (0,) * len(literals)
     weights = (weights[0], tuple((*row, *none) for row in weights[1]), *weights[2:])
     biases = ((*biases[0], *(one.constant << bits + grid for one in literals)), *biases[1:])
@@ -180,7 +180,7 @@ def beside(schema: StatedSchema, literals: tuple[RuleLiteral, ...], network: Int
     return exponents, weights, biases, tuple(wider)
 
 
-def _with_hidden_layer(schema: StatedSchema, network: Integers, grid: int) -> Integers:
+def with_hidden_layer(schema: StatedSchema, network: Integers, grid: int) -> Integers:
     """A network without hidden layers, with one: its conditions, lifted by a power of two."""
     exponents, weights, biases, columns = network
     far = [max(abs(Fraction(f.lower)), abs(Fraction(f.upper))) if isinstance(f, StatedNumeric) else Fraction(1)

@@ -18,17 +18,8 @@ from typing import Any
 from ...printing import quoted
 from ..format import canonical
 from .domains import KINDS, Domain, read_domains
-from .layers import (
-    MAX_WEIGHTS,
-    Integers,
-    beside,
-    columns_of,
-    fingerprint,
-    integers,
-    longest_number,
-    read_network,
-    read_target,
-)
+from .layers import MAX_WEIGHTS, Integers, beside, longest_number
+from .models import read_model
 from .reading import (
     AT_ONCE,
     FEW,
@@ -42,7 +33,7 @@ from .reading import (
 )
 from .rules import OWN, Rules, read_rules, rooms
 from .schema import StatedChoice, StatedInteger, StatedNumeric, StatedSchema, read_schema
-from .trees import StatedForest, read_forest
+from .trees import StatedForest
 
 MAX_BITS = 2400
 """Of the grids."""
@@ -92,7 +83,9 @@ class Statement:
     constraints: tuple[dict[str, Any], ...]
     rules: Rules
     wanted: str
-    margin: float
+    """What is asked, in words."""
+    margins: tuple[float | None, ...]
+    """Of each model."""
     grid: int
     cost_grid: int
     cost_unit: int
@@ -118,12 +111,12 @@ class Statement:
     """Layer 0 at the factual, in units of 2^-(e[0] + P)."""
     sizes: tuple[int, ...]
     """Neurons of each layer, literals included; the last one holds the conditions."""
-    own_sizes: tuple[int, ...]
-    """Neurons of each hidden layer of the network alone."""
+    model: str
+    """The model in words."""
     first_literal: int
     """Where the literals begin among the neurons of layer 0."""
     forest: StatedForest | None
-    """Of a model of trees; its layers hold nothing but literals."""
+    """Of trees; without networks beside them the layers hold nothing but literals."""
     rooms: tuple[int, ...]
     """Of each literal: what decimals can differ from float64 by, in units of 2^-P."""
     is_choice: tuple[bool, ...]
@@ -193,7 +186,11 @@ class Statement:
     def conditions(self, point: tuple[float, ...]) -> list[int]:
         """C s - d - margin of a row, in some unit: all must be >= 0. The unit becomes finer layer by layer."""
         if self.forest is not None:
-            return self.forest.conditions(point, self.meter)
+            trees = self.forest.conditions(point, self.meter)
+            return [*self._network_conditions(point), *trees] if self.sizes[-1] else trees
+        return self._network_conditions(point)
+
+    def _network_conditions(self, point: tuple[float, ...]) -> list[int]:
         changes = [Fraction(0)] * len(point)
         for g, feature in enumerate(self.schema.features):
             if isinstance(feature, StatedNumeric):
@@ -261,7 +258,7 @@ def read_statements(
     if not 0 < len(given) <= MAX_ALTERNATIVES:
         raise Refusal(f"a target has at most {MAX_ALTERNATIVES} alternatives, and at least one")
     found = [read_statement(question, grid, cost_grid, meter, one) for one in given]
-    if len({one.margin for one in found}) > 1:
+    if any(len({one.margins[k] for one in found} - {None}) > 1 for k in range(len(found[0].margins))):
         raise Refusal("the alternatives of the target have different margins")
     words = " or ".join(one.wanted for one in found)
     return replace(found[0], wanted=words), *found[1:]
@@ -279,14 +276,13 @@ def read_statement(
     factual = read_point(schema, question["factual"], "the factual")
     meter.tick()
     target = question["target"] if target is None else target
-    forest, stack, rows, wanted, margin = _read_model(question["model"], schema, target, meter)
+    model = read_model(question["model"], schema, target, grid, meter)
     norm_name, jump, rate, weights, scales, costs = _read_distance(question["distance"], schema)
     constraints = _read_constraints(question["constraints"])
     rules = read_rules(schema, tuple(one for one in constraints if one["kind"] in OWN), meter)
     norm = NORMS[norm_name]
     unit = cost_grid + (2 * grid if norm == SQUARED else grid)
-    network = _integers(schema, stack, rows, margin, grid, meter)
-    exponents, weight_rows, biases, columns = _with_rules(schema, rules, network, grid, meter)
+    exponents, weight_rows, biases, columns = _with_rules(schema, rules, model.network, grid, meter)
     sizes = tuple(map(len, biases))
     longest = longest_number(weight_rows, biases, columns, schema, grid)
     if longest > MAX_NUMBER:
@@ -294,47 +290,15 @@ def read_statement(
     up, down = (_rates(norm, rate, weights, scales, some, cost_grid, meter) for some in (costs.up, costs.down))
     jumps = tuple(_floor(jump * weight, len(schema), unit) for weight in weights)
     statement = Statement(
-        schema, (), norm, norm_name, weights, scales, jump, rate, costs, constraints, rules, wanted, margin, grid,
-        cost_grid, unit, (), (), up, down, jumps, (),
+        schema, (), norm, norm_name, weights, scales, jump, rate, costs, constraints, rules, model.wanted,
+        model.margins, grid, cost_grid, unit, (), (), up, down, jumps, (),
         exponents, weight_rows, tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows), biases, columns, (),
-        sizes, tuple(len(bias) for _, bias in stack[:-1]), sizes[0] - len(rules.literals),
-        forest, rooms(schema, rules.literals, grid), tuple(isinstance(f, StatedChoice) for f in schema.features),
+        sizes, model.words, sizes[0] - len(rules.literals),
+        model.forest, rooms(schema, rules.literals, grid), tuple(isinstance(f, StatedChoice) for f in schema.features),
         tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
-        _fingerprint(stack, question["model"], meter), hashlib.sha256(canonical(question)).hexdigest(), meter,
+        model.fingerprint, hashlib.sha256(canonical(question)).hexdigest(), meter,
     )  # fmt: skip
     return statement.about(factual)
-
-
-_Stack = list[tuple[list[list[float]], list[float]]]
-
-
-def _read_model(
-    model: Any, schema: StatedSchema, target: Any, meter: CheckBudget
-) -> tuple[StatedForest | None, _Stack, list[tuple[dict[int, int], float]], str, float]:
-    """The trees, or the layers of the network and the conditions; what is wanted in words, and the margin."""
-    if _kind(model) == "trees":
-        forest, wanted, margin = read_forest(model, schema, lambda outputs: read_target(target, outputs), meter)
-        return forest, [], [], wanted, margin
-    layers = entries(model, "the model", "kind", "layers")["layers"]
-    stack = read_network(layers, len(schema.columns), meter)
-    wanted, margin, rows = read_target(target, len(stack[-1][1]))
-    return None, stack, rows, wanted, margin
-
-
-def _integers(
-    schema: StatedSchema,
-    stack: _Stack,
-    rows: list[tuple[dict[int, int], float]],
-    margin: float,
-    grid: int,
-    meter: CheckBudget,
-) -> Integers:
-    """The network in integers; of trees, two layers that hold nothing but the literals to come."""
-    if not stack:
-        columns = tuple(((),) * (len(f.options) if isinstance(f, StatedChoice) else 1) for f in schema.features)
-        return (0, 0), ((), ()), ((), ()), columns
-    exponents, weights, biases = integers(stack, rows, margin, grid, meter)
-    return exponents, weights, biases, columns_of(schema, weights[0], meter)
 
 
 def _with_rules(schema: StatedSchema, rules: Rules, network: Integers, grid: int, meter: CheckBudget) -> Integers:
@@ -343,18 +307,6 @@ def _with_rules(schema: StatedSchema, rules: Rules, network: Integers, grid: int
         raise Refusal(f"the rules have more than {MAX_WEIGHTS} numbers")
     meter.keep(64 * len(rules.literals) * width)
     return beside(schema, rules.literals, network, grid)
-
-
-def _kind(model: Any) -> str:
-    kind = model.get("kind") if isinstance(model, dict) else None
-    if not isinstance(kind, str) or kind not in ("network", "trees"):
-        raise Refusal(f"there is no kind of model {str(kind)[:60]!r}")
-    return kind
-
-
-def _fingerprint(stack: list[tuple[list[list[float]], list[float]]], model: Any, meter: CheckBudget) -> str:
-    """Of a network its own; of trees the sha256 of the model's canonical JSON."""
-    return fingerprint(stack, meter) if stack else hashlib.sha256(canonical(model)).hexdigest()
 
 
 def _read_constraints(value: Any) -> tuple[dict[str, Any], ...]:

@@ -20,13 +20,9 @@ MOST_OPTIONS = 12
 def describe(statement: Statement, lower: float | None, upper: float | None, witness: Any) -> str:
     """What is claimed; then the network, the distance and the features it is claimed of, line by line."""
     schema = statement.schema
-    sizes = ", ".join(map(str, statement.own_sizes)) or "no hidden neurons"
-    model = f"Network: {len(schema.columns)} inputs, hidden layers of {sizes}"
-    if statement.forest is not None:
-        model = f"Trees: {len(statement.forest.trees)} trees, {statement.forest.leaves} leaves"
     lines = [
         claim_words(statement, lower, upper, witness),
-        f"{model}; sha256 {statement.fingerprint}",
+        f"{statement.model}; sha256 {statement.fingerprint}",
         f"Question (schema, model, row, distance, constraints, target): sha256 {statement.question}",
         f"Distance: {_distance(statement)}, {len(schema)} features",
     ]
@@ -124,7 +120,7 @@ def _literal(schema: Any, one: dict[str, Any]) -> str:
 
 def claim_words(statement: Statement, lower: float | None, upper: float | None, witness: Any) -> str:
     """What is claimed, in a sentence."""
-    what = f"gives {statement.wanted} with margin {statement.margin!r}"
+    what = f"gives {statement.wanted}"
     if lower is None:
         return f"No allowed row {what} (real arithmetic on the stored weights)."
     text = f"Every allowed row that {what} is at a distance of at least {lower!r}"

@@ -1,0 +1,170 @@
+"""The model of a certificate with what is asked of it: a network, trees, or several of these side by side, in integers.
+
+Several networks become one: the hidden neurons of each layer one model after the other. A network with fewer layers
+passes its last hidden layer on through ReLUs, which changes nothing, since that is never negative; one without hidden
+layers gets one, if another has some. The conditions of several ensembles of trees are those of each, one after the
+other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from ..format import canonical
+from .layers import (
+    MAX_WEIGHTS,
+    Integers,
+    columns_of,
+    fingerprint,
+    integers,
+    read_network,
+    read_target,
+    with_hidden_layer,
+)
+from .reading import CheckBudget, Refusal, entries, listed
+from .schema import StatedChoice, StatedSchema
+from .trees import StatedForest, StatedLeaf, read_forest
+
+MAX_MODELS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class StatedModel:
+    """A model, and the conditions that its target asks for."""
+
+    network: Integers
+    """Of what has no networks, two layers that hold nothing but the literals to come."""
+    forest: StatedForest | None
+    wanted: str
+    """What is asked, in words, with the margin."""
+    margins: tuple[float | None, ...]
+    words: str
+    fingerprint: str
+
+
+def read_model(model: Any, schema: StatedSchema, target: Any, grid: int, meter: CheckBudget) -> StatedModel:
+    """The model, checked, with one target: of several models `{"all": [...]}`."""
+    kind = model.get("kind") if isinstance(model, dict) else None
+    if kind == "several":
+        return _read_several(model, schema, target, grid, meter)
+    return _read_one(model, schema, target, grid, meter)
+
+
+def _read_one(model: Any, schema: StatedSchema, target: Any, grid: int, meter: CheckBudget) -> StatedModel:
+    kind = model.get("kind") if isinstance(model, dict) else None
+    if kind == "trees":
+        forest, wanted, margin = read_forest(model, schema, lambda outputs: _asked(target, outputs), meter)
+        words = f"Trees: {len(forest.trees)} trees, {forest.leaves} leaves"
+        own = hashlib.sha256(canonical(model)).hexdigest()
+        return StatedModel(_nothing(schema), forest, _with_margin(wanted, margin), (margin,), words, own)
+    if kind != "network":
+        raise Refusal(f"there is no kind of model {str(kind)[:60]!r}")
+    layers = entries(model, "the model", "kind", "layers")["layers"]
+    stack = read_network(layers, len(schema.columns), meter)
+    wanted, margin, rows = _asked(target, len(stack[-1][1]))
+    exponents, weights, biases = integers(stack, rows, margin, grid, meter)
+    network = exponents, weights, biases, columns_of(schema, weights[0], meter)
+    sizes = ", ".join(str(len(bias)) for _, bias in stack[:-1]) or "no hidden neurons"
+    words = f"Network: {len(schema.columns)} inputs, hidden layers of {sizes}"
+    return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, fingerprint(stack, meter))
+
+
+def _asked(target: Any, outputs: int) -> tuple[str, float, list[tuple[dict[int, int], float]]]:
+    """What is asked of a model with so many outputs; None asks for nothing."""
+    return ("", 0.0, []) if target is None else read_target(target, outputs)
+
+
+def _with_margin(wanted: str, margin: float) -> str:
+    return f"{wanted} with margin {margin!r}"
+
+
+def _nothing(schema: StatedSchema) -> Integers:
+    columns = tuple(((),) * (len(f.options) if isinstance(f, StatedChoice) else 1) for f in schema.features)
+    return (0, 0), ((), ()), ((), ()), columns
+
+
+# ---------------------------------------------------------------------- several models
+
+
+def _read_several(model: Any, schema: StatedSchema, target: Any, grid: int, meter: CheckBudget) -> StatedModel:
+    members = listed(entries(model, "the model", "kind", "models")["models"], "the models")
+    if not 0 < len(members) <= MAX_MODELS:
+        raise Refusal(f"several models are at least one, and at most {MAX_MODELS}")
+    targets = listed(entries(target, "the target of several models", "all")["all"], "the targets", len(members))
+    if all(one is None for one in targets):
+        raise Refusal("the target asks for nothing")
+    read = [_read_one(one, schema, asked, grid, meter) for one, asked in zip(members, targets, strict=True)]
+    used = [(k, one) for k, (one, asked) in enumerate(zip(read, targets, strict=True)) if asked is not None]
+    networks = [one.network for _, one in used if one.forest is None]
+    forests = [one.forest for _, one in used if one.forest is not None]
+    words = "; ".join(f"{k}: {one.words[0].lower()}{one.words[1:]}, sha256 {one.fingerprint}"
+                      for k, one in enumerate(read))  # fmt: skip
+    return StatedModel(
+        network=side_by_side(schema, networks, grid, meter) if networks else _nothing(schema),
+        forest=_together(forests) if forests else None,
+        wanted=" and ".join(f"{one.wanted} by model {k}" for k, one in used),
+        margins=tuple(None if asked is None else one.margins[0] for one, asked in zip(read, targets, strict=True)),
+        words=f"Several models, numbered from 0: {words}; all of them",
+        fingerprint=hashlib.sha256(canonical(model)).hexdigest(),
+    )
+
+
+def side_by_side(schema: StatedSchema, networks: list[Integers], grid: int, meter: CheckBudget) -> Integers:
+    """Several networks as one, whose conditions are those of each."""
+    depth = max(len(exponents) for exponents, *_ in networks)
+    deep = [_deepened(schema, network, depth, grid) for network in networks]
+    exponents = tuple(max(one[0][k] for one in deep) for k in range(depth))
+    widths = [sum(len(one[2][k]) for one in deep) for k in range(depth)]
+    if sum(a * b for a, b in zip(widths[1:], widths, strict=False)) > MAX_WEIGHTS:
+        raise Refusal(f"the networks side by side have more than {MAX_WEIGHTS} weights")
+    weights: list[tuple[tuple[int, ...], ...]] = []
+    for k in range(depth):
+        rows: list[tuple[int, ...]] = []
+        before, width = 0, widths[k - 1] if k else 0
+        for one in deep:
+            shift, size = exponents[k] - one[0][k], len(one[2][k - 1]) if k else 0
+            for row in one[1][k]:
+                meter.keep(64 * (width or len(row)))
+                own = tuple(w << shift for w in row)
+                rows.append((*(0,) * before, *own, *(0,) * (width - before - size)) if k else own)
+            before += size
+        weights.append(tuple(rows))
+    biases = tuple(
+        tuple(b << exponents[k] - one[0][k] for one in deep for b in one[2][k]) for k in range(depth)
+    )  # fmt: skip
+    columns = tuple(
+        tuple(
+            tuple(w << exponents[0] - one[0][0] for one in deep for w in one[3][g][c]) for c in range(len(part))
+        )
+        for g, part in enumerate(deep[0][3])
+    )  # fmt: skip
+    return exponents, tuple(weights), biases, columns
+
+
+def _deepened(schema: StatedSchema, network: Integers, depth: int, grid: int) -> Integers:
+    """The same function with so many layers."""
+    if len(network[0]) == 1 < depth:
+        network = with_hidden_layer(schema, network, grid)
+    exponents, weights, biases, columns = network
+    while len(exponents) < depth:
+        count = len(biases[-2])
+        same = tuple(tuple(int(i == j) for j in range(count)) for i in range(count))
+        exponents = (*exponents[:-1], 0, exponents[-1])
+        weights = (*weights[:-1], same, weights[-1])
+        biases = (*biases[:-1], (0,) * count, biases[-1])
+    return exponents, weights, biases, columns
+
+
+def _together(forests: list[StatedForest]) -> StatedForest:
+    """Several ensembles as one: each tree adds to the conditions of its own."""
+    counts, trees = [len(one.constants) for one in forests], []
+    for m, one in enumerate(forests):
+        before, after = (0,) * sum(counts[:m]), (0,) * sum(counts[m + 1 :])
+        trees += [
+            tuple(StatedLeaf(leaf.above, leaf.below, leaf.options, (*before, *leaf.adds, *after)) for leaf in tree)
+            for tree in one.trees
+        ]
+    constants = tuple(c for one in forests for c in one.constants)
+    return StatedForest(tuple(trees), constants, sum(one.leaves for one in forests))

@@ -1,0 +1,53 @@
+"""The question in real arithmetic: networks without rounding, and margins larger by what deployed models may lose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ifonly.model import Model, network_model
+from ifonly.problem import Accepted, Question, Target
+from ifonly.problem.joint_target import JointTarget
+
+
+def other_models(questions: Sequence[Question]) -> tuple[Accepted, ...]:
+    """All models that some of these questions ask besides their own, each once."""
+    return tuple(dict.fromkeys(one for question in questions for one in question.others))
+
+
+def in_real_arithmetic(questions: Sequence[Question], rounding_bounds: Sequence[float]) -> list[Question]:
+    """The alternatives of a question, asked of the stored weights themselves: exact scores must be above each margin by
+    what the deployed model may lose of a score, the same in all alternatives.
+    """
+    first, others = questions[0], other_models(questions)
+    lost = dict.fromkeys((None, *others), 0.0)
+    for question, bound in zip(questions, rounding_bounds, strict=True):
+        joint = question.joint.target
+        scales = joint.scales.tolist() if isinstance(joint, JointTarget) else [1.0]
+        for key, scale in zip((None, *question.others), scales, strict=True):
+            lost[key] = max(lost[key], bound / scale)
+    exact = {one: _accepted(one, first, lost[one]) for one in others}
+    result = []
+    for question in questions:
+        model, target = _exact(question.model, question.single_target, lost[None])
+        kept = [exact[one] if isinstance(one, Accepted) else one for one in question.constraints]
+        result.append(replace(question, model=model, target=target, constraints=kept))
+    return result
+
+
+def _accepted(one: Accepted, question: Question, rounding_bound: float) -> Accepted:
+    model, target = _exact(one.model(question.schema), one.target_of(question.schema), rounding_bound)
+    return Accepted(by=model, target=target, name=one.name)
+
+
+def _exact(model: Model, target: Target, rounding_bound: float) -> tuple[Model, Target]:
+    trees = model.function.as_trees()
+    if trees is not None:
+        coefficients = np.abs(target.conditions(model)[0]).sum(axis=1).max(initial=0.0)
+        rounding_bound = max(rounding_bound, float(coefficients * trees.ensemble.rounding().max()))
+    else:
+        network = network_model(model.network, model.schema, classes=model.classes, regression=not model.classes)
+        model = replace(network, probabilities=model.probabilities)
+    return model, replace(target, margin=target.margin + rounding_bound)
