@@ -1,6 +1,7 @@
 """Certifying algorithm: from the records of the search to certificates that the checker accepts."""
 
+from ifonly.certifying.answers import certify_diverse
 from ifonly.certifying.certifier import certify, prove
 from ifonly.certifying.statement import certified_query
 
-__all__ = ["certified_query", "certify", "prove"]
+__all__ = ["certified_query", "certify", "certify_diverse", "prove"]

@@ -27,9 +27,9 @@ from ifonly.certificate.check.checker import (
     MAX_NODES,
     UNDECIDED,
     CheckResult,
-    TreeWalk,
     check,
-    radius_of,
+    check_trees,
+    parts_of,
     witness_refusal,
 )
 from ifonly.certificate.check.reading import Refusal
@@ -60,6 +60,7 @@ from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
 if TYPE_CHECKING:
     from ifonly.certifying.forest import ForestCells
     from ifonly.certifying.leaves import NetworkFloats
+    from ifonly.results import Answer, DiverseAnswers
     from ifonly.solvers.search.record import Record
 
 SHARE = 0.9
@@ -81,6 +82,10 @@ class ClaimingExplainer(Protocol):
     model: Model
 
     def questions(self, row: Any, query: Query | None = None) -> tuple[list[Question], NDArray[np.float64]]: ...
+
+    def explain(self, row: Any, query: Query | None = None) -> Answer: ...
+
+    def explain_diverse(self, row: Any, several: Any, query: Query | None = None) -> DiverseAnswers: ...
 
     def _claim(self, question: Question, point: NDArray[np.float64], method: Method) -> Claim: ...
 
@@ -104,10 +109,9 @@ def certify(
     """
     query = query_of(query, target, distance, constraints)
     if query.fewest_first:
-        raise UnsupportedQuestion(
-            "A certificate is about one distance; leave out fewest_first, and ask with 'at most k changes': none for "
-            "one less than the answer has, the nearest for as many."
-        )
+        from ifonly.certifying.answers import certify_fewest
+
+        return certify_fewest(explainer, row, query)
     questions, point = explainer.questions(row, query)
     method, limits = explainer.method, explainer.limits
     with _within(limits):
@@ -229,7 +233,8 @@ class Certifier:
     closed there anew where they do not hold (docs/certificate.md). `verified`: True verifies all of every tree, which
     takes up to three times as long, more for large trees; False verifies nothing. `deployed` is the question to the
     model whose scores of the witness are recorded, where that is another one. `others`: all models that the
-    alternatives of a question ask, of which this one may ask some.
+    alternatives of a question ask, of which this one may ask some. `more`: further constraints, as a certificate states
+    them.
     """
 
     def __init__(
@@ -240,10 +245,12 @@ class Certifier:
         verified: bool | None = None,
         deployed: Question | None = None,
         others: Sequence[Accepted] | None = None,
+        more: Sequence[dict[str, Any]] = (),
     ) -> None:
         self.question, self.tolerances, self.verified = question, tolerances, verified
         self.deployed = deployed or question
         self._data = question_data(question, others)
+        self._data["constraints"] += more
         self._meter = ProofBudget()
         self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats | ForestCells, int]] = {}
 
@@ -442,16 +449,23 @@ def _exactly(
 def _trees(parts: Parts, lower: float | None, effort: Effort) -> list[Any]:
     """The trees of all alternatives, one after the other."""
     from ifonly.certifying.forest import ForestCells, ForestProver
+    from ifonly.certifying.prover import Nearer, Unclosed
     from ifonly.certifying.prover import prove as prove_leaves
 
     tree: list[Any] = []
     for statement, prepared, record in parts:
-        check_limits()
-        radius = radius_of(statement, lower)
-        if isinstance(prepared, ForestCells):
-            tree += ForestProver(statement, prepared, radius, effort).prove()
-        else:
-            tree += prove_leaves(statement, prepared, radius, record, effort)
+        *fewer, whole = parts_of(statement, lower)
+        for part, radius in (*fewer, whole):
+            check_limits()
+            try:
+                if isinstance(prepared, ForestCells):
+                    tree += ForestProver(part, prepared, radius, effort).prove()
+                else:
+                    tree += prove_leaves(part, prepared, radius, record, effort)
+            except Nearer:
+                if part is whole[0]:
+                    raise
+                raise Unclosed from None  # a row on the margin with fewer changes
     return tree
 
 
@@ -474,7 +488,7 @@ def _refusal(statement: Statement, proven: Proven) -> str:
     """What the checker has against a proof, or nothing."""
     tree, lower, witness, upper = proven
     try:
-        TreeWalk(statement, radius_of(statement, lower)).check_tree(tree)
+        check_trees([statement], lower, tree)
     except Refusal as refusal:
         return str(refusal)
     if witness is None or upper is None:

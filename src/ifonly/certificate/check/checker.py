@@ -13,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
 from pathlib import Path
@@ -27,8 +28,8 @@ from .multipliers import ShownBounds, check_steps, read_multipliers
 from .reading import CheckBudget, Refusal, Stopped, entries, listed, number, scaled, whole
 from .region import Bounds, Region
 from .rules import ACTIVE, INACTIVE
-from .schema import StatedChoice
-from .statement import MAX_BITS, SQUARED, Statement, read_point, read_statements
+from .schema import StatedChoice, read_point
+from .statement import MAX_BITS, SQUARED, Statement, read_statements
 from .trees import Reach, closes, within_reach
 from .words import FeatureWords, describe, feature_words, rule_words
 
@@ -135,6 +136,8 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
         raise Refusal("the claimed lower bound is negative")
     upper = _check_witness(statements, data["witness"], claim["upper"], lower)
     deployed = read_deployed(data["deployed"])
+    if statement.rules.fewest is not None and upper is None:
+        raise Refusal("the fewest changes are those of a row, and there is none")
     if deployed and upper is None:
         raise Refusal("an answer of the deployed model is recorded, but no row that it is about")
     about: dict[str, Any] = {
@@ -151,11 +154,7 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
             + describe(statement, lower, upper, data["witness"])
         )
         return CheckResult(verdict=TRUSTED, statement=words, trusted=solver, **about)
-    tree, nodes, leaves = listed(proof["tree"], "the tree"), 0, 0
-    for k, one in enumerate(statements):  # one tree after the other
-        walk = TreeWalk(one, radius_of(one, lower))
-        walk.check_tree(tree, nodes, last=k == len(statements) - 1)
-        nodes, leaves = walk.nodes, leaves + walk.leaves
+    nodes, leaves = check_trees(statements, lower, listed(proof["tree"], "the tree"))
     words = describe(statement, lower, upper, data["witness"])
     return CheckResult(verdict=VALID, statement=words, nodes=nodes, leaves=leaves, **about)
 
@@ -190,6 +189,25 @@ def radius_of(statement: Statement, lower: float | None) -> int | None:
         return None
     cost = Fraction(lower) ** (2 if statement.norm == SQUARED else 1) * 2**statement.cost_unit
     return -(-cost.numerator // cost.denominator)
+
+
+def parts_of(statement: Statement, lower: float | None) -> list[tuple[Statement, int | None]]:
+    """What has to be shown of one alternative, each by a tree: nothing below a radius (None: nothing at all)."""
+    found: list[tuple[Statement, int | None]] = [(statement, radius_of(statement, lower))]
+    if statement.rules.fewest is not None and statement.rules.limits[statement.rules.fewest][0]:
+        found.insert(0, (replace(statement, rules=statement.rules.with_fewer()), None))
+    return found
+
+
+def check_trees(statements: Sequence[Statement], lower: float | None, tree: list[Any]) -> tuple[int, int]:
+    """Check the trees of all alternatives, one after the other; how many nodes and leaves they have."""
+    nodes = leaves = 0
+    parts = [part for one in statements for part in parts_of(one, lower)]
+    for k, (part, radius) in enumerate(parts):
+        walk = TreeWalk(part, radius)
+        walk.check_tree(tree, nodes, last=k == len(parts) - 1)
+        nodes, leaves = walk.nodes, leaves + walk.leaves
+    return nodes, leaves
 
 
 def _check_witness(statements: tuple[Statement, ...], witness: Any, upper: Any, lower: float | None) -> float | None:

@@ -8,26 +8,20 @@ at most its `room`, which is added wherever a box is narrowed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...printing import quoted
-from .reading import CheckBudget, Refusal, entries, listed, whole
 from .schema import StatedChoice, StatedInteger, StatedSchema, decimal
 
 if TYPE_CHECKING:
     from .box import Extent
     from .statement import Statement
 
-MAX_LITERALS = 20_000
-MOST = 10**18
-"""How large whole numbers of a literal may be."""
 ROUNDS = 20
 """Of narrowing, at most: fewer narrow less, which is sound."""
 ACTIVE, INACTIVE = 1, 2
-OWN = ("clause", "max_changes", "only_with")
-"""Kinds of constraints that are read here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +55,19 @@ class Rules:
     """How many features may change, and of each feature whether it counts."""
     partners: tuple[tuple[int, int], ...] = ()
     """(feature, the one without which it does not change)."""
+    fewest: int | None = None
+    """Which of the limits is the fewest changes that there are, to be proven so."""
 
     @property
     def any(self) -> bool:
         return bool(self.clauses or self.limits or self.partners)
+
+    def with_fewer(self) -> Rules:
+        """The same with a change less than the fewest."""
+        assert self.fewest is not None
+        limits = list(self.limits)
+        limits[self.fewest] = limits[self.fewest][0] - 1, limits[self.fewest][1]
+        return replace(self, limits=tuple(limits), fewest=None)
 
     def broken(self, schema: StatedSchema, before: tuple[float, ...], point: tuple[float, ...]) -> str:
         """Which rule a row breaks, or nothing."""
@@ -79,78 +82,6 @@ class Rules:
             if moved[g] and not moved[partner]:
                 return f"{quoted(schema.features[g].name)} changes without {quoted(schema.features[partner].name)}"
         return ""
-
-
-def read_rules(schema: StatedSchema, constraints: tuple[Any, ...], meter: CheckBudget) -> Rules:
-    where = schema.positions
-    literals: list[RuleLiteral] = []
-    clauses: list[tuple[int, ...]] = []
-    limits: list[tuple[int, tuple[bool, ...]]] = []
-    partners: list[tuple[int, int]] = []
-
-    def place(name: Any) -> int:
-        if not isinstance(name, str) or name not in where:
-            raise Refusal(f"a rule is about an unknown feature, {str(name)[:60]!r}")
-        return where[name]
-
-    for constraint in constraints:
-        meter.tick()
-        kind = constraint["kind"]
-        if kind == "max_changes":
-            entries(constraint, "a limit on changes", "kind", "most", "uncounted")
-            free = {place(name) for name in listed(constraint["uncounted"], "the uncounted features")}
-            most = whole(constraint["most"], "the most changes", 0, len(schema))
-            limits.append((most, tuple(g not in free for g in range(len(schema)))))
-        elif kind == "only_with":
-            entries(constraint, "a rule about partners", "kind", "feature", "partner")
-            partners.append((place(constraint["feature"]), place(constraint["partner"])))
-        else:
-            given = listed(entries(constraint, "a clause", "kind", "any")["any"], "a clause")
-            if len(literals) + len(given) > MAX_LITERALS:
-                raise Refusal(f"there are more than {MAX_LITERALS} literals")
-            clauses.append(tuple(range(len(literals), len(literals) + len(given))))
-            literals += [_read_literal(schema, place, one, meter) for one in given]
-    return Rules(tuple(literals), tuple(clauses), tuple(limits), tuple(partners))
-
-
-def _read_literal(schema: StatedSchema, place: Any, value: Any, meter: CheckBudget) -> RuleLiteral:
-    """{"feature", "options"}: it has one of them; or {"numbers", "options", "constant"}: an inequality."""
-    meter.tick()
-    if isinstance(value, dict) and "feature" in value:
-        entries(value, "a literal", "feature", "options")
-        g = place(value["feature"])
-        feature = schema.features[g]
-        if not isinstance(feature, StatedChoice):
-            raise Refusal(f"{quoted(feature.name)} has no options")
-        most = len(feature.options) - 1
-        own = {whole(o, "an option", 0, most) for o in listed(value["options"], "the options of a literal")}
-        return RuleLiteral((), ((g, tuple(int(o in own) for o in range(most + 1))),), -1, True)
-    entries(value, "a literal", "numbers", "options", "constant")
-    numbers, options = [], []
-    for pair in listed(value["numbers"], "the numbers of a literal"):
-        name, a = listed(pair, "a number of a literal", 2)
-        numbers.append((place(name), whole(a, "a coefficient", -MOST, MOST)))
-    for pair in listed(value["options"], "the options of a literal"):
-        name, values = listed(pair, "an option of a literal", 2)
-        feature = schema.features[g := place(name)]
-        count = len(feature.options) if isinstance(feature, StatedChoice) else 0
-        given = listed(values, "the values of options", count)
-        options.append((g, tuple(whole(v, "the value of an option", -MOST, MOST) for v in given)))
-    if any(isinstance(schema.features[g], StatedChoice) for g, _ in numbers) or not all(len(v) for _, v in options):
-        raise Refusal("a literal takes a number for options, or options for a number")
-    named = [g for g, _ in (*numbers, *options)]
-    if len(set(named)) != len(named):
-        raise Refusal("a literal names a feature twice")
-    top, bottom = listed(value["constant"], "the constant of a literal", 2)
-    over = whole(bottom, "the denominator of a constant", 1, MOST)
-    constant = whole(top, "the constant of a literal", -MOST, MOST)
-    exact = over == 1 and all(
-        isinstance(f := schema.features[g], StatedInteger) and float(f.lower).is_integer() for g, _ in numbers
-    )
-    return RuleLiteral(
-        tuple((g, a * over) for g, a in numbers),
-        tuple((g, tuple(v * over for v in values)) for g, values in options), constant, exact,
-    )  # fmt: skip
 
 
 def rooms(schema: StatedSchema, literals: tuple[RuleLiteral, ...], grid: int) -> tuple[int, ...]:

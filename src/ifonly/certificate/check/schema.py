@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ...printing import is_printable, quoted
-from .reading import Refusal, listed
+from .reading import Refusal, listed, number
 
 MAX_COLUMNS = 20_000
 """Encoded columns, and numbers and options together."""
@@ -281,3 +281,21 @@ def _choice(name: str, kind: str, item: dict[str, Any]) -> StatedChoice:
         if len(columns) != count or not all(good):
             raise Refusal(f"{quoted(name)} has {count} columns, each with a printable name; its list names others")
     return StatedChoice(name, kind, options, encoding, columns)
+
+
+def read_point(schema: StatedSchema, value: Any, what: str) -> tuple[float, ...]:
+    """A row of the schema: one number per feature, options by index."""
+    point = tuple(number(v, what) for v in listed(value, what, len(schema)))
+    for feature, v in zip(schema.features, point, strict=True):
+        if not belongs(feature, v):
+            raise Refusal(f"{what} is no row of the schema: {quoted(feature.name)} cannot be {v!r}")
+    return point
+
+
+def belongs(feature: Any, value: float) -> bool:
+    """Is it a value of the feature?"""
+    if isinstance(feature, StatedChoice):
+        return value == int(value) and 0 <= value < len(feature.options)
+    if not feature.lower <= value <= feature.upper:
+        return False
+    return not isinstance(feature, StatedInteger) or (Fraction(value) - Fraction(feature.lower)) % feature.step == 0

@@ -31,8 +31,9 @@ from .reading import (
     scaled,
     whole,
 )
-from .rules import OWN, Rules, read_rules, rooms
-from .schema import StatedChoice, StatedInteger, StatedNumeric, StatedSchema, read_schema
+from .rule_reading import OWN, read_rules
+from .rules import Rules, rooms
+from .schema import StatedChoice, StatedNumeric, StatedSchema, belongs, read_point, read_schema
 from .trees import StatedForest
 
 MAX_BITS = 2400
@@ -232,7 +233,7 @@ class Statement:
         """Why a row is not allowed, or nothing."""
         for g, feature in enumerate(self.schema.features):
             self.meter.tick()
-            if not _belongs(feature, point[g]):
+            if not belongs(feature, point[g]):
                 return f"{quoted(feature.name)} cannot be {point[g]!r}"
             domain = self.domains[g]
             if isinstance(feature, StatedChoice):
@@ -350,23 +351,6 @@ def _transitions(value: Any, schema: StatedSchema) -> dict[tuple[int, int, int],
             raise Refusal("a transition is listed twice")
         result[g, ends[0], ends[1]] = _positive(change, "a transition")
     return result
-
-
-def read_point(schema: StatedSchema, value: Any, what: str) -> tuple[float, ...]:
-    """A row of the schema: one number per feature, options by index."""
-    point = tuple(number(v, what) for v in listed(value, what, len(schema)))
-    for feature, v in zip(schema.features, point, strict=True):
-        if not _belongs(feature, v):
-            raise Refusal(f"{what} is no row of the schema: {quoted(feature.name)} cannot be {v!r}")
-    return point
-
-
-def _belongs(feature: Any, value: float) -> bool:
-    if isinstance(feature, StatedChoice):
-        return value == int(value) and 0 <= value < len(feature.options)
-    if not feature.lower <= value <= feature.upper:
-        return False
-    return not isinstance(feature, StatedInteger) or (Fraction(value) - Fraction(feature.lower)) % feature.step == 0
 
 
 def _positive(value: Any, what: str) -> Fraction:

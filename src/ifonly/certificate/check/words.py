@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...printing import json_object, quoted
-from .rules import OWN
+from .rule_reading import OWN
 from .schema import StatedChoice, StatedInteger, StatedReal
 from .statement import Statement
 
@@ -94,10 +94,32 @@ def _rule(statement: Statement, rule: dict[str, Any]) -> str:
     schema = statement.schema
     if rule["kind"] == "only_with":
         return f"{quoted(rule['feature'])} changes only with {quoted(rule['partner'])}"
-    if rule["kind"] == "max_changes":
+    if rule["kind"] in ("max_changes", "fewest_changes"):
         uncounted = ", ".join(quoted(name) for name in rule["uncounted"])
-        return f"at most {rule['most']} changes{f' (not counted: {uncounted})' if uncounted else ''}"
+        without = f" (not counted: {uncounted})" if uncounted else ""
+        proven = f", which is the fewest: with {rule['most'] - 1} there is no such row" if rule["most"] else ""
+        return f"at most {rule['most']} changes{without}{proven if rule['kind'] == 'fewest_changes' else ''}"
+    if rule["kind"] == "apart":
+        return _apart(schema, rule)
     return " or ".join(_literal(schema, one) for one in rule["any"]) or "nothing (this rule cannot hold)"
+
+
+def _apart(schema: Any, rule: dict[str, Any]) -> str:
+    """At least so far from another row: which row, and what distance."""
+    shares = zip(("l0", "l1"), (rule["jump"], rule["rate"]), strict=True)
+    norm = " + ".join(f"{float.fromhex(share)!r}*{name}" for name, share in shares if float.fromhex(share))
+    values = [
+        f"{quoted(f.name)}={_value(f, float.fromhex(v))}" for f, v in zip(schema.features, rule["point"], strict=True)
+    ]
+    weights = ", ".join(
+        f"{quoted(f.name)} weight {float.fromhex(w)!r}" + ("" if v is None else f", scale {float.fromhex(v)!r}")
+        for f, w, v in zip(schema.features, rule["weights"], rule["scales"], strict=True)
+        if v is not None or float.fromhex(w) != 1.0
+    )
+    return (
+        f"at least {float.fromhex(rule['at_least'])!r} ({norm}{f'; {weights}' if weights else ''}) from the row with "
+        f"{', '.join(values)}"
+    )
 
 
 def _literal(schema: Any, one: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ export const CODES = { [VALID]: 0, [INVALID]: 1, [TRUSTED]: 3, [UNDECIDED]: 4 };
 const MIB = 2 ** 20;
 const MAX_BYTES = 16 * MIB, MAX_TEXT = 64 * MIB, FREE_TEXT = MIB, TIMES = 10, MAX_CONTAINERS = 2_000_000, MAX_NESTING = 500;
 const MAX_NODES = 500_000, MAX_DEPTH = 20_000, MAX_ROWS = 1_000, MAX_STEPS = 10_000, LARGEST = 2n ** 62n, MAX_WEIGHTS = 5_000_000, MAX_COLUMNS = 20_000;
-const MAX_GRID = 2_400, MAX_NUMBER = 65_536, MAX_LITERALS = 20_000, MAX_ALTERNATIVES = 64, MAX_WHOLE = 10n ** 18n;
+const MAX_GRID = 2_400, MAX_NUMBER = 65_536, MAX_LITERALS = 20_000, MAX_ALTERNATIVES = 64, MAX_MODELS = 64, MAX_WHOLE = 10n ** 18n;
 const FREE_BITS = 2 ** 29, BITS_PER_BYTE = 256, BITS_OF_OBJECT = 256;
 const SLOPE = 44n, ONE = 1n << SLOPE, ROUNDS = 20, FINEST = 1074;
 
@@ -790,12 +790,6 @@ function holds(literal, point) {
 
 const NORMS = { l0: "sum", l1: "sum", "l0+l1": "sum", l2: "square", linf: "max" };
 
-function kindOf(model) {
-  const kind = model instanceof Map ? model.get("kind") : null;
-  if (kind !== "network" && kind !== "trees") refuse(`there is no kind of model ${short(kind)}`);
-  return kind;
-}
-
 function readLayers(model, inputs, budget) {
   const layers = listed(entries(model, "the model", "kind", "layers").layers, "the network");
   let total = 0;
@@ -876,6 +870,128 @@ function readDistance(value, schema) {
   return { name, norm: NORMS[name], jump: fraction(jump), rate: fraction(rate), ...own, transitions };
 }
 
+// ---------------------------------------------------------------------- models in whole numbers
+
+/** A model with what its target asks: a network in whole numbers, trees, or both where there are several. */
+function readModel(model, schema, target, P, budget) {
+  if (!(model instanceof Map) || model.get("kind") !== "several") return readOne(model, schema, target, P, budget);
+  const members = listed(entries(model, "the model", "kind", "models").models, "the models");
+  if (members.length === 0 || members.length > MAX_MODELS) refuse(`several models are at least one, and at most ${MAX_MODELS}`);
+  const targets = listed(entries(target, "the target of several models", "all").all, "the targets", members.length);
+  if (targets.every((one) => one === null)) refuse("the target asks for nothing");
+  const read = members.map((one, k) => readOne(one, schema, targets[k], P, budget)), used = [...read.entries()].filter(([k]) => targets[k] !== null);
+  const networks = used.filter(([, one]) => one.forest === null).map(([, one]) => one.network), forests = used.filter(([, one]) => one.forest !== null).map(([, one]) => one.forest);
+  return {
+    network: networks.length > 0 ? sideBySide(networks, schema, P, budget) : nothing(schema),
+    forest: forests.length > 0 ? Forest.together(forests) : null,
+    wanted: used.map(([k, one]) => `${one.wanted} by model ${k}`).join(" and "),
+    margins: read.map((one, k) => (targets[k] === null ? null : one.margins[0])),
+    fingerprint: null,
+  };
+}
+
+function readOne(model, schema, target, P, budget) {
+  const kind = model instanceof Map ? model.get("kind") : null;
+  const asked = (outputs) => (target === null ? { rows: [], wanted: "", margin: 0 } : readTarget(target, outputs));
+  const made = (network, forest, { wanted, margin }, fingerprint) => ({ network, forest, wanted: `${wanted} with margin ${written(margin)}`, margins: [margin], fingerprint });
+  if (kind === "trees") {
+    let found;
+    const forest = new Forest(model, schema, (outputs) => (found = asked(outputs)), budget);
+    return made(nothing(schema), forest, found, null);
+  }
+  if (kind !== "network") refuse(`there is no kind of model ${short(kind)}`);
+  const stack = readLayers(model, schema.columns.length, budget), found = asked(stack.at(-1).bias.length);
+  return made(inWholeNumbers(stack, found, schema, P, budget), null, found, fingerprint(stack, budget));
+}
+
+/** Two layers for nothing but literals. */
+const nothing = (schema) => ({ exponents: [0, 0], weights: [[], []], biases: [[], []], columns: schema.features.map((f) => (f.options ? f.options.map(() => []) : [[]])) });
+
+function keepRow(row, budget) {
+  let bits = BITS_OF_OBJECT * row.length;
+  for (const v of row) bits += v === 0n ? 0 : bitLength(v);
+  budget.keep(bits);
+  return row;
+}
+
+/** Layer k in units of 2^-e[k], biases of 2^-(e[k] + P); the last layer has the conditions. */
+function inWholeNumbers(stack, { rows, margin }, schema, P, budget) {
+  const exponents = [], weights = [], biases = [], last = stack.length - 1;
+  stack.forEach(({ weight, bias }, k) => {
+    const used = [...weight, bias, k === last ? [margin, ...rows.map(([, d]) => d)] : []];
+    const e = used.reduce((most, row) => { budget.tick(); return row.reduce((a, v) => Math.max(a, fineness(v)), most); }, 0);
+    let exact = weight.map((row) => keepRow(row.map((v) => scaled(v, e, "a weight")), budget));
+    let constant = bias.map((v) => scaled(v, e, "a bias"));
+    if (k === last) {
+      constant = rows.map(([c, d]) => c.reduce((sum, [j, times]) => sum + times * constant[j], 0n) - scaled(d, e, "d") - scaled(margin, e, "the margin"));
+      exact = rows.map(([c]) => keepRow(exact[0].map((_, t) => c.reduce((sum, [j, times]) => sum + times * exact[j][t], 0n)), budget));
+    }
+    exponents.push(e);
+    weights.push(exact);
+    biases.push(keepRow(constant.map((b) => b << P), budget));
+  });
+  const first = weights[0];
+  const columns = schema.features.map((f) => {
+    let own = f.places.map((place) => keepRow(first.map((row) => row[place]), budget));
+    if (f.encoding === "thermometer") for (let i = 1; i < own.length; i++) own[i] = keepRow(own[i].map((v, j) => v + own[i - 1][j]), budget);
+    else if (f.encoding === "dummy") own = [first.map(() => 0n), ...own];
+    else if (f.options && f.encoding === "code") {
+      budget.keep(f.options.length * own[0].reduce((bits, w) => bits + bitLength(w) + BITS_OF_OBJECT, 0));
+      own = f.options.map((_, o) => own[0].map((w) => BigInt(o) * w));
+    }
+    return own;
+  });
+  return { exponents, weights, biases, columns };
+}
+
+const identity = (count) => Array.from({ length: count }, (_, i) => Array.from({ length: count }, (_, j) => (i === j ? 1n : 0n)));
+
+/** A network without hidden layers gets one: its conditions, lifted by a power of two that keeps them above 0. */
+function withHiddenLayer({ exponents, weights, biases, columns }, schema, P) {
+  let size = 0n;
+  schema.features.forEach((f, g) => {
+    const far = f.options ? 1n : F.ceil(fraction(Math.max(Math.abs(f.lower), Math.abs(f.upper))));
+    size += far * columns[g].flat().reduce((most, w) => largest(most, abs(w)), 0n);
+  });
+  const e = BigInt(exponents[0]), bias = biases[0].reduce((most, b) => largest(most, abs(b)), 0n) >> (e + P);
+  const lift = 1n << BigInt(bitLength([size >> e, bias, 1n].reduce(largest)) + 1);
+  return {
+    exponents: [exponents[0], 0], weights: [weights[0], identity(biases[0].length)], columns,
+    biases: [biases[0].map((b) => b + (lift << (e + P))), biases[0].map(() => -(lift << P))],
+  };
+}
+
+/** Several networks as one: the neurons of each layer one model after the other, shallow ones passed on through ReLUs. */
+function sideBySide(networks, schema, P, budget) {
+  const depth = Math.max(...networks.map((one) => one.exponents.length));
+  const deep = networks.map((given) => {
+    const one = given.exponents.length === 1 && depth > 1 ? withHiddenLayer(given, schema, P) : given;
+    const more = Array.from({ length: depth - one.exponents.length }), count = more.length > 0 ? one.biases.at(-2).length : 0;
+    const between = (list, value) => [...list.slice(0, -1), ...more.map(() => value), list.at(-1)];
+    return { exponents: between(one.exponents, 0), weights: between(one.weights, identity(count)), biases: between(one.biases, Array.from({ length: count }, () => 0n)), columns: one.columns };
+  });
+  const exponents = Array.from({ length: depth }, (_, k) => Math.max(...deep.map((one) => one.exponents[k])));
+  const widths = exponents.map((_, k) => deep.reduce((n, one) => n + one.biases[k].length, 0));
+  if (widths.slice(1).reduce((sum, width, k) => sum + width * widths[k], 0) > MAX_WEIGHTS) refuse(`the networks side by side have more than ${MAX_WEIGHTS} weights`);
+  const shift = (one, k) => BigInt(exponents[k] - one.exponents[k]);
+  const weights = exponents.map((_, k) => {
+    let before = 0;
+    return deep.flatMap((one) => {
+      const start = before, size = k === 0 ? 0 : one.biases[k - 1].length, by = shift(one, k);
+      before += size;
+      return one.weights[k].map((row) => {
+        const own = row.map((w) => w << by);
+        return keepRow(k === 0 ? own : [...Array.from({ length: start }, () => 0n), ...own, ...Array.from({ length: widths[k - 1] - start - size }, () => 0n)], budget);
+      });
+    });
+  });
+  return {
+    exponents, weights,
+    biases: exponents.map((_, k) => deep.flatMap((one) => one.biases[k].map((b) => b << shift(one, k)))),
+    columns: deep[0].columns.map((part, g) => part.map((_, c) => deep.flatMap((one) => one.columns[g][c].map((w) => w << shift(one, 0))))),
+  };
+}
+
 /** The question, once for each alternative of its target. */
 function readStatements(question, grid, costGrid, budget) {
   const target = question instanceof Map ? question.get("target") : null;
@@ -883,7 +999,9 @@ function readStatements(question, grid, costGrid, budget) {
   const given = listed(entries(target, "the target", "any").any, "the alternatives of the target");
   if (given.length === 0 || given.length > MAX_ALTERNATIVES) refuse(`a target has at most ${MAX_ALTERNATIVES} alternatives, and at least one`);
   const found = given.map((one) => new Statement(question, grid, costGrid, budget, one instanceof Map ? one : refuse("an alternative of the target is no object")));
-  if (found.some((one) => one.target.margin !== found[0].target.margin)) refuse("the alternatives of the target have different margins");
+  found[0].model.margins.forEach((_, k) => {
+    if (new Set(found.map((one) => one.model.margins[k]).filter((margin) => margin !== null)).size > 1) refuse("the alternatives of the target have different margins");
+  });
   return found;
 }
 
@@ -897,15 +1015,9 @@ class Statement {
     const schema = (this.schema = readSchema(given.schema));
     this.n = BigInt(schema.features.length);
     this.factual = readPoint(schema, given.factual, "the factual");
-    this.forest = null;
-    let stack = null;
-    if (kindOf(given.model) === "trees") {
-      this.forest = new Forest(given.model, schema, (outputs) => (this.target = readTarget(target ?? given.target, outputs)), budget);
-    } else {
-      stack = readLayers(given.model, schema.columns.length, budget);
-      this.fingerprint = fingerprint(stack, budget);
-      this.target = readTarget(target ?? given.target, stack.at(-1).bias.length);
-    }
+    this.model = readModel(given.model, schema, target ?? given.target, this.P, budget);
+    ({ forest: this.forest, fingerprint: this.fingerprint } = this.model);
+    ({ exponents: this.exponents, weights: this.weights, biases: this.biases, columns: this.columns } = this.model.network);
     this.distance = readDistance(given.distance, schema);
     this.norm = this.distance.norm;
     this.K = BigInt(costGrid + (this.norm === "square" ? 2 * grid : grid));
@@ -916,11 +1028,6 @@ class Statement {
       if (typeof kind !== "string" || !(Object.hasOwn(OF_ONE, kind) || RULES.includes(kind))) refuse(`there is no constraint ${short(kind)}`);
     }
     this.rules = readRules(schema, this.constraints, budget);
-    if (stack !== null) this.readNetwork(stack);
-    else { // nothing but literals
-      [this.exponents, this.weights, this.biases] = [[0, 0], [[], []], [[], []]];
-      this.columns = schema.features.map((f) => (f.options ? f.options.map(() => []) : [[]]));
-    }
     this.addLiterals();
     this.checkLengths();
     this.domains = readDomains(schema, this.factual, this.constraints, grid, budget);
@@ -932,59 +1039,12 @@ class Statement {
     this.atFactual = this.firstLayer(this.factual.map((x, g) => (schema.features[g].options ? x : scaled(x, grid, `the factual's '${schema.features[g].name}'`))));
   }
   get layers() { return this.biases.length; }
-  keepRow(row) {
-    let bits = BITS_OF_OBJECT * row.length;
-    for (const v of row) bits += v === 0n ? 0 : bitLength(v);
-    this.budget.keep(bits);
-    return row;
-  }
-  readNetwork(stack) {
-    const { rows, margin } = this.target, { features } = this.schema, last = stack.length - 1;
-    this.exponents = [];
-    this.weights = [];
-    this.biases = [];
-    stack.forEach(({ weight, bias }, k) => {
-      const used = [...weight, bias, k === last ? [margin, ...rows.map(([, d]) => d)] : []];
-      const e = used.reduce((most, row) => { this.budget.tick(); return row.reduce((a, v) => Math.max(a, fineness(v)), most); }, 0);
-      let exact = weight.map((row) => this.keepRow(row.map((v) => scaled(v, e, "a weight"))));
-      let constant = bias.map((v) => scaled(v, e, "a bias"));
-      if (k === last) {
-        constant = rows.map(([c, d]) => c.reduce((sum, [j, times]) => sum + times * constant[j], 0n) - scaled(d, e, "d") - scaled(margin, e, "the margin"));
-        exact = rows.map(([c]) => this.keepRow(exact[0].map((_, t) => c.reduce((sum, [j, times]) => sum + times * exact[j][t], 0n))));
-      }
-      this.exponents.push(e);
-      this.weights.push(exact);
-      this.biases.push(this.keepRow(constant.map((b) => b << this.P)));
-    });
-    const first = this.weights[0];
-    this.columns = features.map((f) => {
-      let own = f.places.map((place) => this.keepRow(first.map((row) => row[place])));
-      if (f.encoding === "thermometer") for (let i = 1; i < own.length; i++) own[i] = this.keepRow(own[i].map((v, j) => v + own[i - 1][j]));
-      else if (f.encoding === "dummy") own = [first.map(() => 0n), ...own];
-      else if (f.options && f.encoding === "code") {
-        this.budget.keep(f.options.length * own[0].reduce((bits, w) => bits + bitLength(w) + BITS_OF_OBJECT, 0));
-        own = f.options.map((_, o) => own[0].map((w) => BigInt(o) * w));
-      }
-      return own;
-    });
-  }
   /** Literals are neurons of layer 0 behind the network's own; they lead nowhere. */
   addLiterals() {
     const { literals } = this.rules, { features } = this.schema;
     this.firstLiteral = this.biases[0].length;
     if (literals.length === 0) return;
-    if (this.biases.length === 1) {
-      let size = 0n;
-      features.forEach((f, g) => {
-        const far = f.options ? 1n : F.ceil(fraction(Math.max(Math.abs(f.lower), Math.abs(f.upper))));
-        size += far * this.columns[g].flat().reduce((most, w) => largest(most, abs(w)), 0n);
-      });
-      const e = BigInt(this.exponents[0]), bias = this.biases[0].reduce((most, b) => largest(most, abs(b)), 0n) >> (e + this.P);
-      const lift = 1n << BigInt(bitLength([size >> e, bias, 1n].reduce(largest)) + 1), count = this.biases[0].length;
-      this.exponents.push(0);
-      this.weights.push(Array.from({ length: count }, (_, i) => Array.from({ length: count }, (_, j) => (i === j ? 1n : 0n))));
-      this.biases = [this.biases[0].map((b) => b + (lift << (e + this.P))), this.biases[0].map(() => -(lift << this.P))];
-    }
+    if (this.biases.length === 1) Object.assign(this, withHiddenLayer(this, this.schema, this.P));
     const e = BigInt(this.exponents[0]), width = this.columns.reduce((n, part) => n + part.length, 0);
     if (literals.length * width > MAX_WEIGHTS) refuse(`the rules have more than ${MAX_WEIGHTS} numbers`);
     this.budget.keep(BITS_OF_OBJECT / 4 * literals.length * width);
@@ -1061,7 +1121,8 @@ class Statement {
   }
   /** The conditions of a row, exactly, in some unit. */
   conditions(point) {
-    if (this.forest !== null) return this.forest.conditions(point, this.budget);
+    const trees = this.forest === null ? [] : this.forest.conditions(point, this.budget);
+    if (this.biases.at(-1).length === 0) return trees;
     const { features } = this.schema;
     const finest = point.reduce((most, x, g) => (features[g].options ? most : Math.max(most, fineness(x))), this.grid), more = BigInt(finest - this.grid);
     let z = this.biases[0].map((b) => b << more), bits = BigInt(this.exponents[0] + finest);
@@ -1075,7 +1136,7 @@ class Statement {
       z = this.weights[k].map((row, i) => this.product(row, hidden) + (this.biases[k][i] << shift));
       bits += BigInt(this.exponents[k]);
     }
-    return z;
+    return [...z, ...trees];
   }
   product(a, b) {
     let sum = 0n;
@@ -1148,6 +1209,18 @@ class Forest {
       for (const leaf of tree) { leaf.adds = leaf.adds.map(inUnits); budget.keep(leaf.adds.reduce((sum, v) => sum + bitLength(v), 0)); }
       return tree;
     });
+  }
+  /** Several ensembles as one: each tree adds to the conditions of its own. */
+  static together(forests) {
+    const whole = Object.create(Forest.prototype), count = forests.reduce((n, one) => n + one.constants.length, 0);
+    whole.constants = forests.flatMap((one) => one.constants);
+    let before = 0;
+    whole.trees = forests.flatMap((one) => {
+      const start = before;
+      before += one.constants.length;
+      return one.trees.map((tree) => tree.map((leaf) => ({ ...leaf, adds: Array.from({ length: count }, (_, r) => leaf.adds[r - start] ?? 0n) })));
+    });
+    return whole;
   }
   conditions(point, budget) {
     const total = [...this.constants];
@@ -1863,12 +1936,12 @@ function checked(bytes, budget) {
   const proof = entries(given.proof, "the proof", "grid", "cost_grid", word ? "trusted" : "tree");
   const [grid, costGrid] = ["grid", "cost_grid"].map((key) => index(proof[key], `the proof's ${key}`, 8, MAX_GRID));
   const statements = readStatements(given.question, grid, costGrid, budget), statement = statements[0];
-  if (statement.forest !== null) statement.fingerprint = new Sha256().update(bytes.subarray(...reader.model)).hex();
+  if (statement.fingerprint === null) statement.fingerprint = new Sha256().update(bytes.subarray(...reader.model)).hex();
   const claim = entries(given.claim, "the claim", "lower", "upper"), lower = claim.lower === null ? null : number(claim.lower, "the claimed lower bound");
   if (lower !== null && lower < 0) refuse("the claimed lower bound is negative");
   const [witness, upper] = checkWitness(statements, given.witness, claim.upper, lower);
   const found = {
-    verdict: VALID, failure: "", lower, upper, wanted: statements.map((one) => one.target.wanted).join(" or "), margin: statement.target.margin, distance: statement.distance.name,
+    verdict: VALID, failure: "", lower, upper, wanted: statements.map((one) => one.model.wanted).join(" or "), distance: statement.distance.name,
     features: table(statement, witness), deployed: checkDeployed(given.deployed, witness), network: statement.fingerprint, trusted: "", nodes: 0, leaves: 0,
   };
   if (word) return { ...found, verdict: TRUSTED, trusted: text(proof.trusted, "the trusted solver", 200) };
@@ -1907,7 +1980,7 @@ export function inWords(result) {
   const lines = [];
   if (result.failure) lines.push(result.failure);
   else {
-    const what = `gives ${result.wanted} with margin ${written(result.margin)}`, solver = result.trusted;
+    const what = `gives ${result.wanted}`, solver = result.trusted;
     if (solver) lines.push(`NOT PROVEN: ${result.lower === null ? "that no such row exists" : "the lower bound"} is the word of ${solver}.`);
     lines.push(result.lower === null ? `No allowed row ${what}.` : `Every allowed row that ${what} is at a distance (${result.distance}) of at least ${written(result.lower)}.`);
     if (result.upper !== null) lines.push(`This one is within ${written(result.upper)}:`);
