@@ -28,7 +28,7 @@ from ifonly.answering.proposals import accepted
 from ifonly.answering.records import RecordsOf
 from ifonly.answering.recourse import RecourseAnswerer
 from ifonly.answering.robustness import robustness_of
-from ifonly.answering.sufficient import sufficient_reasons
+from ifonly.answering.sufficient import reason_questions, sufficient_reasons
 from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.causes import CausalModel
@@ -388,6 +388,10 @@ class Explainer:
         answerer, point, own = self._answerer.kept_missing(self.schema.read(row), whole)
         own, _ = answerer.without_broken(point, own)
         return answerer.runner.questions(point, own), point
+
+    def reason_questions(self, row: Any, sufficiency: Sufficiency) -> tuple[list[Question], Floats]:
+        """What `why` asks about a row, with no features held; and the row's point."""
+        return reason_questions(self._answerer, self.schema.read(row), sufficiency)
 
     def _claim(self, question: Question, point: Floats, method: Method) -> Claim:
         """What a method claims about the point of one `question`, checked with the user's own model."""

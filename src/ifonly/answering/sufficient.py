@@ -26,7 +26,7 @@ from ifonly.answering.minimal_reasons import FoundSet, OutOfTime, ReasonSearch, 
 from ifonly.answering.sampled_rows import RowSampler, by_influence
 from ifonly.answering.values import CheckedResult, Floats, SearchSettings
 from ifonly.errors import Contradiction, QuestionError
-from ifonly.problem import Derived, OtherTarget, Query
+from ifonly.problem import Derived, OtherTarget, Query, Question
 from ifonly.problem.holding import Held, holding
 from ifonly.problem.sufficiency import Sufficiency
 from ifonly.results import Limits, Stop, StoppedBy
@@ -76,6 +76,7 @@ def sufficient_reasons(
         seconds=time.perf_counter() - begun,
         stop=oracle.stop,
         words=answerer.builder.words,
+        contrasts=tuple(tuple(oracle.rows[one].tolist()) for one in search.contrasts if one in oracle.rows),
     )
 
 
@@ -102,6 +103,16 @@ def _held_rows(
     answerer, point, query = answerer.kept_missing(point, query)
     query, breaks = answerer.without_broken(point, query)
     return _HeldRows(answerer, point, query, sufficiency, settings, missing), query, breaks
+
+
+def reason_questions(answerer: Answerer, point: Floats, sufficiency: Sufficiency) -> tuple[list[Question], Floats]:
+    """What is asked of the rows that count, one question for each alternative of the target, with nothing held; and
+    the person's point.
+    """
+    query = sufficiency.query(answerer.schema, answerer.facts)
+    answerer, point, query = answerer.kept_missing(point, query)
+    query, _ = answerer.without_broken(point, query)
+    return answerer.runner.questions(point, query), point
 
 
 def _at_least(search: ReasonSearch) -> int:

@@ -114,7 +114,7 @@ def certify(
         return certify_fewest(explainer, row, query)
     questions, point = explainer.questions(row, query)
     method, limits = explainer.method, explainer.limits
-    with _within(limits):
+    with within_limits(limits):
         certifiers, claims = _certifiers(explainer, questions, point)
         if len(claims) > 1:
             if not isinstance(method, Search):
@@ -179,7 +179,7 @@ def certificate_of_any(
 
 
 @contextmanager
-def _within(limits: Limits, spent: float = 0.0) -> Iterator[None]:
+def within_limits(limits: Limits, spent: float = 0.0) -> Iterator[None]:
     """What is done inside keeps to the limits, of which so many seconds are spent, or ends in a sentence."""
     try:
         with limited(limits.after(spent).seconds, limits.memory_bytes):
@@ -204,7 +204,7 @@ def prove(certificate: Certificate | str | Path, *, limits: Limits | None = None
         return certificate
     if not before.trusted:
         raise QuestionError(f"This certificate cannot be proven: {before.failure}.")
-    with _within(limits, time.perf_counter() - begun):
+    with within_limits(limits, time.perf_counter() - begun):
         question, point = question_of(certificate.data["question"])
         certifier = Certifier(question, DEFAULT)
     after = certifier.proven(point, limits, spent=time.perf_counter() - begun)
@@ -297,7 +297,7 @@ class Certifier:
     def proven(self, point: NDArray[np.float64], limits: Limits, *, spent: float = 0.0) -> Certificate:
         """Search, and write the proof out, within the limits, of which so many seconds are spent already."""
         begun = time.perf_counter() - spent
-        with _within(limits, spent):
+        with within_limits(limits, spent):
             solver = self._solver
             spent = time.perf_counter() - begun
             claims = Claims.of(solver.solve(point[None, :], limits.after(spent)), point[None, :])
@@ -430,7 +430,7 @@ def _exactly(
     for _ in range(NEARER):
         try:
             lower = None if upper is None else max(upper - SHARE * tolerances.allowed(upper), 0.0)
-            return _trees(parts, lower, effort), lower, witness, upper
+            return proof_trees(parts, lower, effort), lower, witness, upper
         except Nearer as nearer:
             witness, upper = nearer.point, _distance(statement, nearer.point)
         except Unclosed:
@@ -440,13 +440,13 @@ def _exactly(
         most = claim.lower * (1.0 - 1e-9) if upper is None else min(claim.lower, upper - SHARE * allowed)
         lower = max(most - (step - 1.0) * allowed, 0.0)
         try:
-            return _trees(parts, lower, effort), lower, witness, upper
+            return proof_trees(parts, lower, effort), lower, witness, upper
         except (Nearer, Unclosed):
             continue
     return None
 
 
-def _trees(parts: Parts, lower: float | None, effort: Effort) -> list[Any]:
+def proof_trees(parts: Parts, lower: float | None, effort: Effort) -> list[Any]:
     """The trees of all alternatives, one after the other."""
     from ifonly.certifying.forest import ForestCells, ForestProver
     from ifonly.certifying.prover import Nearer, Unclosed

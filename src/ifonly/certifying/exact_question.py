@@ -17,17 +17,17 @@ def other_models(questions: Sequence[Question]) -> tuple[Accepted, ...]:
     return tuple(dict.fromkeys(one for question in questions for one in question.others))
 
 
-def in_real_arithmetic(questions: Sequence[Question], rounding_bounds: Sequence[float]) -> list[Question]:
+def in_real_arithmetic(questions: Sequence[Question], rounding_bounds: Sequence[float | None]) -> list[Question]:
     """The alternatives of a question, asked of the stored weights themselves: exact scores must be above each margin by
-    what the deployed model may lose of a score, the same in all alternatives.
+    what the deployed model may lose of a score, the same in all alternatives. None: the margins are kept.
     """
     first, others = questions[0], other_models(questions)
-    lost = dict.fromkeys((None, *others), 0.0)
+    lost: dict[Accepted | None, float | None] = dict.fromkeys((None, *others))
     for question, bound in zip(questions, rounding_bounds, strict=True):
         joint = question.joint.target
         scales = joint.scales.tolist() if isinstance(joint, JointTarget) else [1.0]
         for key, scale in zip((None, *question.others), scales, strict=True):
-            lost[key] = max(lost[key], bound / scale)
+            lost[key] = None if bound is None else max(lost[key] or 0.0, bound / scale)
     exact = {one: _accepted(one, first, lost[one]) for one in others}
     result = []
     for question in questions:
@@ -37,17 +37,17 @@ def in_real_arithmetic(questions: Sequence[Question], rounding_bounds: Sequence[
     return result
 
 
-def _accepted(one: Accepted, question: Question, rounding_bound: float) -> Accepted:
+def _accepted(one: Accepted, question: Question, rounding_bound: float | None) -> Accepted:
     model, target = _exact(one.model(question.schema), one.target_of(question.schema), rounding_bound)
     return Accepted(by=model, target=target, name=one.name)
 
 
-def _exact(model: Model, target: Target, rounding_bound: float) -> tuple[Model, Target]:
+def _exact(model: Model, target: Target, rounding_bound: float | None) -> tuple[Model, Target]:
     trees = model.function.as_trees()
-    if trees is not None:
+    if trees is not None and rounding_bound is not None:
         coefficients = np.abs(target.conditions(model)[0]).sum(axis=1).max(initial=0.0)
         rounding_bound = max(rounding_bound, float(coefficients * trees.ensemble.rounding().max()))
-    else:
+    elif trees is None:
         network = network_model(model.network, model.schema, classes=model.classes, regression=not model.classes)
         model = replace(network, probabilities=model.probabilities)
-    return model, replace(target, margin=target.margin + rounding_bound)
+    return model, replace(target, margin=target.margin + (rounding_bound or 0.0))

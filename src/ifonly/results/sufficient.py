@@ -103,6 +103,8 @@ class SufficientReasons:
     stop: Stop | None = None
     """What left something open."""
     words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    contrasts: tuple[tuple[float, ...], ...] = field(default=(), compare=False)
+    """Points that are decided otherwise: every reason has a feature that each of them changes. No part of the data."""
 
     @property
     def status(self) -> Sufficient:

@@ -26,10 +26,11 @@ from ..format import Certificate, canonical, file_text, read_text
 from .box import Box
 from .multipliers import ShownBounds, check_steps, read_multipliers
 from .reading import CheckBudget, Refusal, Stopped, entries, listed, number, scaled, whole
+from .reasons import StatedReason, check_contrasts, read_asked
 from .region import Bounds, Region
 from .rules import ACTIVE, INACTIVE
 from .schema import StatedChoice, read_point
-from .statement import MAX_BITS, SQUARED, Statement, read_statements
+from .statement import MAX_BITS, SQUARED, Statement
 from .trees import Reach, closes, within_reach
 from .words import FeatureWords, describe, feature_words, rule_words
 
@@ -120,15 +121,18 @@ def _text_of(certificate: Certificate) -> bytes:
 
 
 def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
+    asked = data.get("question")
+    has_reason = isinstance(asked, dict) and "reason" in asked
     entries(
         data, "a certificate", "format", "version", "made_by", "question", "claim", "witness", "deployed", "proof",
-        "sha256",
+        "sha256", *(["contrasts"] if has_reason else []),
     )  # fmt: skip
     _text(data["made_by"], "what made the certificate", 1_000)
     word = isinstance(data["proof"], dict) and "trusted" in data["proof"]
     proof = entries(data["proof"], "the proof", "grid", "cost_grid", "trusted" if word else "tree")
     grid, cost_grid = (whole(proof[key], f"the proof's {key}", 8, MAX_BITS) for key in ("grid", "cost_grid"))
-    statements = read_statements(data["question"], grid, cost_grid, meter)
+    free, reason = read_asked(asked, grid, cost_grid, meter)
+    statements = free if reason is None else reason.held_in(free)
     statement = statements[0]
     claim = entries(data["claim"], "the claim", "lower", "upper")
     lower = None if claim["lower"] is None else number(claim["lower"], "the claimed lower bound")
@@ -136,6 +140,10 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
         raise Refusal("the claimed lower bound is negative")
     upper = _check_witness(statements, data["witness"], claim["upper"], lower)
     deployed = read_deployed(data["deployed"])
+    if reason is not None:
+        if upper is not None:
+            raise Refusal("a reason is about rows that are not there; it names none")
+        check_contrasts(reason, free, data["contrasts"], lower)
     if statement.rules.fewest is not None and upper is None:
         raise Refusal("the fewest changes are those of a row, and there is none")
     if deployed and upper is None:
@@ -151,12 +159,19 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
         words = (
             f"NOT PROVEN: {'that no such row exists' if lower is None else 'the lower bound'} is the word of {solver}; "
             f"{'that the row named is such a row was verified.' if upper is not None else 'nothing else is claimed.'}\n"
-            + describe(statement, lower, upper, data["witness"])
+            + _words(statement, lower, upper, data["witness"], reason)
         )
         return CheckResult(verdict=TRUSTED, statement=words, trusted=solver, **about)
     nodes, leaves = check_trees(statements, lower, listed(proof["tree"], "the tree"))
-    words = describe(statement, lower, upper, data["witness"])
+    words = _words(statement, lower, upper, data["witness"], reason)
     return CheckResult(verdict=VALID, statement=words, nodes=nodes, leaves=leaves, **about)
+
+
+def _words(
+    statement: Statement, lower: float | None, upper: float | None, witness: Any, reason: StatedReason | None
+) -> str:
+    words = describe(statement, lower, upper, witness)
+    return words if reason is None else f"{reason.words}\n{words}"
 
 
 def _text(value: Any, what: str, most: int = 200) -> str:
