@@ -57,12 +57,12 @@ ENGLISH = NoticePhrases(
     no_order="The order of the reasons: first what alone could have changed the decision, the smallest change first; "
     "then what counted only together with others. That this is the right order is not proven.",
     no_reason="No reason could be found out in the time there was.",
-    checked="The reasons: where one says what would have been enough, the changed data were given to the deciding model, "
-    "and it decided so. Where it says that no smaller change is enough, or no change at all, this is proven for all "
-    "possible data, not only for some that were tried. A reason says what counted. What could be done about it is said "
-    "under the ways to another decision.",
-    decides="The data that decide alone: it is proven, for all possible data and not only for some that were tried, that "
-    "the deciding model never decides otherwise while these values stay as they are.",
+    checked="The reasons: where one says what would have been enough, the changed data were given to the deciding "
+    "model, and it decided so. Where it says that no smaller change is enough, or no change at all, this is proven for "
+    "all possible data, not only for some that were tried. A reason says what counted. What could be done about it is "
+    "said under the ways to another decision.",
+    decides="The data that decide alone: it is proven, for all possible data and not only for some that were tried, "
+    "that the deciding model never decides otherwise while these values stay as they are.",
     decides_open="The data that decide alone: nothing is proven of a part of the data, only of all of them together.",
     way="The ways: the changed data were given to the deciding model, and it decided so. It is proven that no smaller "
     "allowed change is enough.",
@@ -110,8 +110,8 @@ GERMAN = NoticePhrases(
     "zusammen.",
     way="Die Wege: Die geänderten Daten wurden dem entscheidenden Modell vorgelegt, und es hat so entschieden. Es ist "
     "bewiesen, dass keine kleinere erlaubte Änderung genügt.",
-    way_open="Die Wege: Die geänderten Daten wurden dem entscheidenden Modell vorgelegt, und es hat so entschieden. Dass "
-    "keine kleinere erlaubte Änderung genügt, ist nicht bewiesen.",
+    way_open="Die Wege: Die geänderten Daten wurden dem entscheidenden Modell vorgelegt, und es hat so entschieden. "
+    "Dass keine kleinere erlaubte Änderung genügt, ist nicht bewiesen.",
     no_way="Dass es keinen Weg gibt, ist für alle erlaubten Änderungen bewiesen und nicht nur für einige ausprobierte.",
     way_unknown="Die Wege: In der verfügbaren Zeit wurde kein Weg gefunden. Dass es keinen gibt, ist nicht bewiesen.",
     cents="Geldbeträge sind auf ganze Cent gerundet. Auch die gerundeten Beträge wurden dem entscheidenden Modell "
@@ -127,8 +127,8 @@ GERMAN = NoticePhrases(
     schema="Schema (sha256)",
     annex="Anlage (sha256)",
     certificate="Zertifikat (sha256)",
-    traced="Die Anlage ist eine Datei, die zu dieser Mitteilung gehört. Ein Zeichen wie [R1] nennt den Eintrag der Anlage, "
-    "in dem der Beweis und die Zahlen des Satzes davor stehen. Die langen Nummern oben kennzeichnen das Modell, das "
+    traced="Die Anlage ist eine Datei, die zu dieser Mitteilung gehört. Ein Zeichen wie [R1] nennt den Eintrag der "
+    "Anlage, in dem der Beweis und die Zahlen des Satzes davor stehen. Die langen Nummern oben kennzeichnen das Modell, das "
     "Verzeichnis der Angaben, die es braucht, und die Anlage.",
 )
 NOTICE_PHRASES = {"en": ENGLISH, "de": GERMAN}
