@@ -16,8 +16,15 @@ from ifonly.schema import Numeric, Schema
 
 def write(folder: Path, model: Model, data: Data, budget: float) -> None:
     """Weights over numbers and one-hot options, what the features are, and the training rows with their labels."""
+    write_features(folder, data.schema, budget)
+    arrays = {"train": data.points[data.train], "labels": data.labels[data.train]} | weights(model, data.schema)
+    np.savez(folder / "task.npz", **arrays)  # type: ignore[arg-type]
+
+
+def write_features(folder: Path, schema: Schema, budget: float) -> None:
+    """What the features are, and how many seconds a row may take."""
     features = []
-    for feature in data.schema.features:
+    for feature in schema.features:
         entry: dict[str, object] = {"name": feature.name, "kind": feature.kind}
         entry |= (
             {"lower": feature.lower, "upper": feature.upper}
@@ -27,19 +34,21 @@ def write(folder: Path, model: Model, data: Data, budget: float) -> None:
         features.append(entry)
     said = {"features": features, "seed": SEED, "budget": budget}
     (folder / "task.json").write_text(json.dumps(said), encoding="utf-8")
-    arrays = {"train": data.points[data.train], "labels": data.labels[data.train]}
-    for i, layer in enumerate(one_hot_network(model.network, data.schema).layers):
-        arrays |= {f"W{i}": layer.weight, f"b{i}": layer.bias}
-    np.savez(folder / "task.npz", **arrays)  # type: ignore[arg-type]
+
+
+def weights(model: Model, schema: Schema) -> dict[str, NDArray[np.float64]]:
+    """The layers over numbers and one-hot options."""
+    layers = enumerate(one_hot_network(model.network, schema).layers)
+    return {name: array for i, layer in layers for name, array in ((f"W{i}", layer.weight), (f"b{i}", layer.bias))}
 
 
 def one_hot_network(network: Network, schema: Schema) -> Network:
     """The same function, read from numbers and one-hot options instead of the schema's own columns."""
-    table = _columns_of_options(schema)
+    table = columns_of_options(schema)
     return network.after(table.T, np.zeros(len(schema.columns)))
 
 
-def _columns_of_options(schema: Schema) -> NDArray[np.float64]:
+def columns_of_options(schema: Schema) -> NDArray[np.float64]:
     """One row per number or option: the encoded columns that it stands for."""
     rows = []
     least = [f.lower if isinstance(f, Numeric) else 0.0 for f in schema.features]

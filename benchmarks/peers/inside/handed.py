@@ -2,7 +2,8 @@
 
 A point holds one number per feature: the number itself, or which option. The network reads the numbers and, for
 features with options, one column per option (one-hot), in the order of the features:  h = relu(W h + b),  the last
-layer without relu; the decision is 1 where the score is positive.
+layer without relu; the decision is 1 where the score is positive. A forest reads other columns: `table` has a row of
+these for each number or option.
 """
 
 import json
@@ -20,8 +21,10 @@ class Handed:
         self.features, self.seed, self.budget = said["features"], said["seed"], said["budget"]
         with np.load(folder / "task.npz") as arrays:
             self.train, self.labels = arrays["train"], arrays["labels"]
+            self.table = arrays["columns"] if "columns" in arrays.files else None
             count = sum(name.startswith("W") for name in arrays.files)
             self.layers = [(arrays[f"W{i}"], arrays[f"b{i}"]) for i in range(count)]
+        self._fitted = None
         self.names = [feature["name"] for feature in self.features]
         self.numeric = [g for g, feature in enumerate(self.features) if feature["kind"] in ("real", "integer")]
         self.choices = [g for g in range(len(self.features)) if g not in self.numeric]
@@ -59,6 +62,14 @@ class Handed:
             for g, at in enumerate(self.columns)
         ]
         return np.stack(parts, axis=1)
+
+    def decided(self, points):
+        """What the network or the forest decides of points."""
+        if self.table is None:
+            return (self.scores(self.one_hot(points)) > 0.0).astype(int)
+        if self._fitted is None:
+            self._fitted = self.model()
+        return self._fitted.predict(self.one_hot(points) @ self.table)
 
     def scores(self, columns):
         """The network's score of one-hot columns."""

@@ -26,7 +26,7 @@ from ifonly.answering.minimal_reasons import FoundSet, OutOfTime, ReasonSearch, 
 from ifonly.answering.sampled_rows import RowSampler, by_influence
 from ifonly.answering.values import CheckedResult, Floats, SearchSettings
 from ifonly.errors import Contradiction, QuestionError
-from ifonly.problem import Derived, OtherTarget, Query, Question
+from ifonly.problem import ClassTarget, Derived, OtherTarget, Query, Question
 from ifonly.problem.holding import Held, holding
 from ifonly.problem.sufficiency import Sufficiency
 from ifonly.results import Limits, Stop, StoppedBy
@@ -58,7 +58,7 @@ def sufficient_reasons(
         target=oracle.resolved.name,
         subject=oracle.resolved.words.subject,
         state=oracle.resolved.words.state,
-        otherwise=isinstance(sufficiency.target, OtherTarget),
+        otherwise=_is_otherwise(sufficiency, answerer),
         reasons=tuple(oracle.reason(search, one) for one in search.found),
         necessary=oracle.named(search.necessary),
         irrelevant=oracle.named(search.irrelevant()),
@@ -113,6 +113,13 @@ def reason_questions(answerer: Answerer, point: Floats, sufficiency: Sufficiency
     answerer, point, query = answerer.kept_missing(point, query)
     query, _ = answerer.without_broken(point, query)
     return answerer.runner.questions(point, query), point
+
+
+def _is_otherwise(sufficiency: Sufficiency, answerer: Answerer) -> bool:
+    """Is the target any other decision? Of two classes, so is the one that the row does not have."""
+    target = sufficiency.target
+    other = isinstance(target, ClassTarget) and target.margin == 0.0 and len(answerer.model.classes) == 2
+    return other or isinstance(target, OtherTarget)
 
 
 def _at_least(search: ReasonSearch) -> int:

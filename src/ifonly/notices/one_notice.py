@@ -21,19 +21,20 @@ from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
 from ifonly.notices.letter import FORMS, Letter, field_words
 from ifonly.notices.phrases import notice_phrases
-from ifonly.notices.principal import PrincipalReasons, checked_codes, facts_only, reasons_by
+from ifonly.notices.principal import PrincipalReasons, checked_codes, facts_only, group_query, reasons_by
 from ifonly.notices.reason_codes import ReasonCodes
 from ifonly.notices.statements import NoticeStatement, proven_sentences, statements
+from ifonly.notices.whole_cents import in_cents
 from ifonly.printing import json_text, json_value, shown
 from ifonly.problem.query import Query, query_of
-from ifonly.results import Answer
+from ifonly.results import Answer, Change
 from ifonly.results.answer import kept_text
 from ifonly.results.plain_language import amount
 from ifonly.schema import write_whole
 from ifonly.schema.io import schema_fingerprint
 from ifonly.schema.values import plain
 
-FORMAT, VERSION = "ifonly-notice", 1
+FORMAT, VERSION = "ifonly-notice", 2
 WAYS = 2
 """Ways to another decision, unless told otherwise."""
 MOST_WAYS = 20
@@ -52,10 +53,12 @@ class Notice:
     """The fingerprint of the schema; that of the model is in the reasons."""
     certificate: dict[str, Any] | None = None
     """Of a certificate of the first way: its fingerprint and what a check of it says."""
+    cents: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
+    """By mark (R1, W1): the changes with amounts in whole cents, where those of the answer are not (`whole_cents`)."""
 
     @property
     def statements(self) -> tuple[NoticeStatement, ...]:
-        return statements(self.reasons, self.ways, self.letter)
+        return statements(self.reasons, self.ways, self.letter, self.cents)
 
     @property
     def proven(self) -> bool:
@@ -83,7 +86,7 @@ class Notice:
             "certificate": self.certificate,
             "fields": fields,
             "statements": [one.to_dict() for one in self.statements],
-            "proven": proven_sentences(told, self.ways, letter),
+            "proven": proven_sentences(told, self.ways, letter, self.cents),
             "reasons": [
                 {"mark": f"R{k}", "code": one.group.code, "text": one.group.words(letter.language),
                  "about": [told.why.label(name) for name in one.group.features]}
@@ -93,6 +96,7 @@ class Notice:
             "keeps": [rule for rule in self.ways[0].constraints if rule not in told.why.facts],
             "principal": told.to_dict(),
             "ways": [way.to_dict() for way in self.ways],
+            "cents": {mark: [change.to_dict() for change in changes] for mark, changes in self.cents.items()},
         }  # fmt: skip
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -183,12 +187,23 @@ class NoticeRequest:
         """The notice of one person; `fields` are filled in for this person only."""
         letter, query = checked_letter(self.letter), query_of(self.query)
         told = reasons_by(self.alone, row, self.codes, query.target)
+        ways = _ways(self.explainer, row, query, self.ways)
         return Notice(
             letter=replace(letter, fields={**letter.fields, **fields}) if fields else letter,
             reasons=told,
-            ways=_ways(self.explainer, row, query, self.ways),
+            ways=ways,
             schema=schema_fingerprint(self.explainer.schema),
+            cents=self._cents(told, ways),
         )
+
+    def _cents(self, told: PrincipalReasons, ways: tuple[Answer, ...]) -> dict[str, tuple[Change, ...]]:
+        """By mark: the changes in whole cents."""
+        query = query_of(self.query)
+        alone = [(f"R{k}", self.alone, one.answer, group_query(self.alone, one.group, told.why, query.target))
+                 for k, one in enumerate(told.reasons, 1)]  # fmt: skip
+        every = [*alone, *((f"W{k}", self.explainer, way, query) for k, way in enumerate(ways, 1))]
+        found = {mark: in_cents(explainer, answer, asked) for mark, explainer, answer, asked in every}
+        return {mark: changes for mark, changes in found.items() if changes is not None}
 
 
 def checked_letter(letter: Any) -> Letter:

@@ -97,8 +97,8 @@ class NoticePages:
 
 def example_template(form: str, language: str) -> str:
     """A template that is shipped: an example to start from, and no legal advice."""
-    Letter(form=form, language=language)  # type: ignore[arg-type]  # the letter says which there are
-    return (Path(__file__).parent / "templates" / f"{form}.{language}.html").read_text(encoding="utf-8")
+    letter = Letter(form=form, language=language)  # type: ignore[arg-type]  # it says which there are
+    return (Path(__file__).parent / "templates" / f"{letter.form}.{language}.html").read_text(encoding="utf-8")
 
 
 def _line(error: Exception) -> int | None:

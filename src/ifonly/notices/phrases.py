@@ -22,6 +22,14 @@ class NoticePhrases:
     no_order: str
     no_reason: str
     checked: str
+    decides: str
+    decides_open: str
+    way: str
+    way_open: str
+    no_way: str
+    way_unknown: str
+    """What is proven of the reasons, of the data that decide alone, and of a way."""
+    cents: str
     kept: str
     fill: str
     words: str
@@ -49,10 +57,21 @@ ENGLISH = NoticePhrases(
     no_order="The order of the reasons: first what alone could have changed the decision, the smallest change first; "
     "then what counted only together with others. That this is the right order is not proven.",
     no_reason="No reason could be found out in the time there was.",
-    checked="Where a reason says what would have been enough, the changed data was given to the deciding model "
-    "itself, which decided so. Where it says that nothing smaller is enough, or nothing at all, this is proven for "
-    "all data that are possible and not only for those that were tried. A reason says what counted; what you can do "
-    "is said under the ways to another decision.",
+    checked="The reasons: where one says what would have been enough, the changed data were given to the deciding "
+    "model, and it decided so. Where it says that no smaller change is enough, or no change at all, this is proven for "
+    "all possible data, not only for some that were tried. A reason says what counted. What could be done about it is "
+    "said under the ways to another decision.",
+    decides="The data that decide alone: it is proven, for all possible data and not only for some that were tried, "
+    "that the deciding model never decides otherwise while these values stay as they are.",
+    decides_open="The data that decide alone: nothing is proven of a part of the data, only of all of them together.",
+    way="The ways: the changed data were given to the deciding model, and it decided so. It is proven that no smaller "
+    "allowed change is enough.",
+    way_open="The ways: the changed data were given to the deciding model, and it decided so. That no smaller allowed "
+    "change is enough is not proven.",
+    no_way="That there is no way is proven for all allowed changes, not only for some that were tried.",
+    way_unknown="The ways: no way was found in the time there was. That there is none is not proven.",
+    cents="Amounts of money are rounded to whole cents. The deciding model was given the rounded amounts, too, and "
+    "decided so. The exact amounts, each less than a cent away, are in the annex.",
     kept="These ways keep to: {}.",
     fill="to be filled in: {}",
     words="words for this reason, which is about {}",
@@ -63,8 +82,9 @@ ENGLISH = NoticePhrases(
     schema="schema (sha256)",
     annex="annex (sha256)",
     certificate="certificate (sha256)",
-    traced="Marks such as [R1] name the entry of the annex in which the question, what is proven, and the numbers of "
-    "the sentence are found.",
+    traced="The annex is a file that belongs to this notice. A mark such as [R1] names the entry of the annex that has "
+    "the proof and the numbers of the sentence before it. The long numbers above identify the model, the list of data "
+    "that it takes, and the annex.",
 )
 GERMAN = NoticePhrases(
     decided="Die Entscheidung lautet: {}.",
@@ -80,10 +100,23 @@ GERMAN = NoticePhrases(
     "Änderung zuerst; dann, was nur zusammen mit anderem zählte. Dass dies die richtige Reihenfolge ist, ist nicht "
     "bewiesen.",
     no_reason="In der verfügbaren Zeit konnte kein Grund geklärt werden.",
-    checked="Wo ein Grund sagt, was genügt hätte, wurden die geänderten Daten dem entscheidenden Modell selbst "
-    "vorgelegt, und es hat so entschieden. Wo er sagt, dass nichts Kleineres genügt oder gar nichts, ist das bewiesen, "
-    "für alle möglichen Angaben und nicht nur für ausprobierte. Ein Grund sagt, was gezählt hat; was Sie tun können, "
-    "steht bei den Wegen zu einer anderen Entscheidung.",
+    checked="Die Gründe: Wo einer sagt, was genügt hätte, wurden die geänderten Daten dem entscheidenden Modell "
+    "vorgelegt, und es hat so entschieden. Wo er sagt, dass keine kleinere oder gar keine Änderung genügt, ist das für "
+    "alle möglichen Angaben bewiesen und nicht nur für einige ausprobierte. Ein Grund sagt, was gezählt hat. Was sich "
+    "daran ändern lässt, steht bei den Wegen zu einer anderen Entscheidung.",
+    decides="Die Angaben, die allein entscheiden: Es ist für alle möglichen Angaben bewiesen und nicht nur für einige "
+    "ausprobierte, dass das entscheidende Modell nie anders entscheidet, solange diese Werte so bleiben.",
+    decides_open="Die Angaben, die allein entscheiden: Bewiesen ist nichts über einen Teil der Angaben, nur über alle "
+    "zusammen.",
+    way="Die Wege: Die geänderten Daten wurden dem entscheidenden Modell vorgelegt, und es hat so entschieden. Es ist "
+    "bewiesen, dass keine kleinere erlaubte Änderung genügt.",
+    way_open="Die Wege: Die geänderten Daten wurden dem entscheidenden Modell vorgelegt, und es hat so entschieden. "
+    "Dass keine kleinere erlaubte Änderung genügt, ist nicht bewiesen.",
+    no_way="Dass es keinen Weg gibt, ist für alle erlaubten Änderungen bewiesen und nicht nur für einige ausprobierte.",
+    way_unknown="Die Wege: In der verfügbaren Zeit wurde kein Weg gefunden. Dass es keinen gibt, ist nicht bewiesen.",
+    cents="Geldbeträge sind auf ganze Cent gerundet. Auch die gerundeten Beträge wurden dem entscheidenden Modell "
+    "vorgelegt, und es hat so entschieden. Die genauen Beträge, jeder weniger als einen Cent entfernt, stehen in der "
+    "Anlage.",
     kept="Diese Wege halten ein: {}.",
     fill="auszufüllen: {}",
     words="Worte für diesen Grund; er betrifft {}",
@@ -94,8 +127,9 @@ GERMAN = NoticePhrases(
     schema="Schema (sha256)",
     annex="Anlage (sha256)",
     certificate="Zertifikat (sha256)",
-    traced="Zeichen wie [R1] nennen den Eintrag der Anlage, in dem die Frage, was bewiesen ist und die Zahlen des "
-    "Satzes stehen.",
+    traced="Die Anlage ist eine Datei, die zu dieser Mitteilung gehört. Ein Zeichen wie [R1] nennt den Eintrag der "
+    "Anlage, in dem der Beweis und die Zahlen des Satzes davor stehen. Die langen Nummern oben kennzeichnen das Modell, das "
+    "Verzeichnis der Angaben, die es braucht, und die Anlage.",
 )
 NOTICE_PHRASES = {"en": ENGLISH, "de": GERMAN}
 

@@ -17,7 +17,7 @@ from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
 from ifonly.notices.reason_codes import ReasonCodes, ReasonGroup
 from ifonly.printing import json_value, shown
-from ifonly.problem import Fixed
+from ifonly.problem import Fixed, Query
 from ifonly.problem.rules import facts_of
 from ifonly.problem.sufficiency import Sufficiency
 from ifonly.results import Answer, Change, Limits, NoneExists
@@ -158,8 +158,13 @@ def facts_only(explainer: Explainer, limits: Limits | None = None) -> Explainer:
 
 def _alone(explainer: Explainer, row: Any, group: ReasonGroup, why: SufficientReasons, target: Any) -> Answer:
     """The least change of one group that is enough."""
+    return explainer.explain(row, group_query(explainer, group, why, target))
+
+
+def group_query(explainer: Explainer, group: ReasonGroup, why: SufficientReasons, target: Any) -> Query:
+    """The query about one group alone: all other features keep their values."""
     kept = [name for name in explainer.schema.names if name not in group.features and name not in why.follows]
-    return explainer.explain(row, target=Sufficiency(target=target).target, constraints=list(map(Fixed, kept)))
+    return Query(target=Sufficiency(target=target).target, constraints=tuple(map(Fixed, kept)))
 
 
 def _rank(reason: PrincipalReason, place: int) -> tuple[Any, ...]:

@@ -9,19 +9,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 from ifonly.notices.letter import Letter
-from ifonly.notices.phrases import notice_phrases
+from ifonly.notices.phrases import NoticePhrases, notice_phrases
 from ifonly.notices.principal import PrincipalReason, PrincipalReasons
 from ifonly.printing import escaped, json_value
 from ifonly.problem.target import THE_DECISION
-from ifonly.results import Answer, Change, Nearest, NoneExists
+from ifonly.results import Answer, Change, Nearest, NoneExists, Unknown
 from ifonly.results.answer import show
-from ifonly.results.plain_language import amount, consequence, guarantee, plain_language
-from ifonly.results.reason_language import PHRASES, reason_sentence
+from ifonly.results.plain_language import amount, consequence, plain_language
+from ifonly.results.reason_language import reason_sentence
 from ifonly.results.sufficient import SufficientReasons
 from ifonly.schema import Value
 
@@ -64,21 +64,30 @@ class NoticeStatement:
         }
 
 
-def statements(told: PrincipalReasons, ways: Sequence[Answer], letter: Letter) -> tuple[NoticeStatement, ...]:
+Cents: TypeAlias = Mapping[str, tuple[Change, ...]]
+"""By mark: the changes in whole cents, where those of the answer are not."""
+
+
+def statements(
+    told: PrincipalReasons, ways: Sequence[Answer], letter: Letter, cents: Cents
+) -> tuple[NoticeStatement, ...]:
     """All sentences of a notice about its person, in the order of the marks."""
-    reasons = [_reason(told, one, k, letter) for k, one in enumerate(told.reasons)]
+    reasons = [_reason(told, one, k, letter, cents) for k, one in enumerate(told.reasons)]
     order = [_order(told, letter)] if reasons else []
-    found = [_way(way, k, letter) for k, way in enumerate(ways)]
+    found = [_way(way, k, letter, cents) for k, way in enumerate(ways)]
     return (_decision(told.why, letter), *reasons, *order, _sufficient(told.why, letter), *found)
 
 
-def proven_sentences(told: PrincipalReasons, ways: Sequence[Answer], letter: Letter) -> list[dict[str, Any]]:
-    """What stands behind the statements, in plain words, with the marks of those that each sentence is about."""
-    phrases = PHRASES[letter.language]
+def proven_sentences(
+    told: PrincipalReasons, ways: Sequence[Answer], letter: Letter, cents: Cents
+) -> list[dict[str, Any]]:
+    """What is proven of the statements, in plain words, with the marks of those that each sentence is about."""
+    say = notice_phrases(letter.language)
     behind = [
-        ([f"R{k}" for k in range(1, len(told.reasons) + 1)], notice_phrases(letter.language).checked),
-        (["S"], phrases.proven if told.why.reasons else phrases.open),
-        *(([f"W{k}"], guarantee(way, letter.language)) for k, way in enumerate(ways, 1)),
+        ([f"R{k}" for k in range(1, len(told.reasons) + 1)], say.checked),
+        (["S"], say.decides if told.why.reasons else say.decides_open),
+        *(([f"W{k}"], _way_proven(way, say)) for k, way in enumerate(ways, 1)),
+        (list(cents), say.cents),
     ]
     sentences: dict[str, list[str]] = {}
     for marks, text in behind:
@@ -99,8 +108,23 @@ def _decision(why: SufficientReasons, letter: Letter) -> NoticeStatement:
     )  # fmt: skip
 
 
-def _reason(told: PrincipalReasons, reason: PrincipalReason, place: int, letter: Letter) -> NoticeStatement:
-    say, answer, at = notice_phrases(letter.language), reason.answer, f"/principal/reasons/{place}"
+def _way_proven(way: Answer, say: NoticePhrases) -> str:
+    match way:
+        case Nearest():
+            return say.way
+        case NoneExists():
+            return say.no_way
+        case Unknown():
+            return say.way_unknown
+        case _:
+            return say.way_open
+
+
+def _reason(
+    told: PrincipalReasons, reason: PrincipalReason, place: int, letter: Letter, cents: Cents
+) -> NoticeStatement:
+    say, at = notice_phrases(letter.language), f"/principal/reasons/{place}"
+    answer, changes = _worded(reason.answer, f"R{place + 1}", cents, f"{at}/changes")
     match reason.verdict:
         case "alone":
             frame = say.alone if isinstance(answer, Nearest) else say.perhaps
@@ -118,8 +142,13 @@ def _reason(told: PrincipalReasons, reason: PrincipalReason, place: int, letter:
         evidence=at,
         lower=answer.lower,
         distance=answer.upper,
-        numbers=tuple(_numbers(answer, answer.changes, f"{at}/changes", letter)),
+        numbers=tuple(_numbers(answer, answer.changes, changes, letter)),
     )
+
+
+def _worded(answer: Answer, mark: str, cents: Cents, changes: str) -> tuple[Answer, str]:
+    """An answer as its sentence tells it, in whole cents where these are known, and where the annex has its changes."""
+    return (replace(answer, changes=cents[mark]), f"/cents/{mark}") if mark in cents else (answer, changes)
 
 
 def _order(told: PrincipalReasons, letter: Letter) -> NoticeStatement:
@@ -147,11 +176,12 @@ def _sufficient(why: SufficientReasons, letter: Letter) -> NoticeStatement:
     )
 
 
-def _way(way: Answer, place: int, letter: Letter) -> NoticeStatement:
+def _way(way: Answer, place: int, letter: Letter, cents: Cents) -> NoticeStatement:
     at = f"/ways/{place}"
+    way, changes = _worded(way, f"W{place + 1}", cents, f"{at}/changes")
     further = " that differs from the earlier ones" if place else ""
     goal = way.target if way.subject == THE_DECISION else f"{way.subject} {way.state}"
-    numbers = list(_numbers(way, way.changes, f"{at}/changes", letter))
+    numbers = list(_numbers(way, way.changes, changes, letter))
     if isinstance(way, NoneExists) and way.reasons is not None:
         for relaxation in way.reasons.relaxations[:1]:
             numbers += _numbers(way, relaxation.changes, f"{at}/reasons/relaxations/0/changes", letter)

@@ -126,11 +126,12 @@ def reason_sentence(told: SufficientReasons, language: str = "en", subject: str 
 
 
 def feature_value(told: SufficientReasons, name: str, say: Language) -> str:
-    """A feature and its value: "your income (€1,200)"."""
+    """A feature and its value: "your income (€1,200)", "your late payments (of 6): 2"."""
     value = told.factual.get(name)
     label = told.words.get(name, ("", ""))[0]
     what = named_feature(name, label, say, yes_or_no=isinstance(value, bool))
-    return f"{what} ({amount(value, told.unit(name), say.code)})"
+    shown = amount(value, told.unit(name), say.code)
+    return f"{what}: {shown}" if (label or name).endswith(")") else f"{what} ({shown})"
 
 
 def _outcome(told: SufficientReasons, say: Language, phrases: ReasonPhrases, subject: str) -> str:
