@@ -173,6 +173,25 @@ def test_categories_of_xgboost(one_hot: int) -> None:
     agrees(import_model(booster, WITH_MISSING), booster, lambda rows: table_of(WITH_MISSING, rows))
 
 
+@pytest.mark.parametrize("kind", ["estimator", "booster"])
+def test_categories_of_xgboost_beyond_ascii(kind: str) -> None:
+    """Which it stores cut at the wrong places; the model is asked in its own words all the same."""
+    jobs = ["Straße", "Büro", "Koch", "日本"]
+    schema = Schema([Integer("age", 0, 60), Categorical("job", jobs)])
+    rng = np.random.default_rng(0)
+    age, job = rng.integers(0, 61, 400), rng.integers(0, 4, 400)
+    table = pd.DataFrame({"age": age, "job": pd.Categorical.from_codes(job, jobs)})
+    labels = ((age > 30) ^ np.isin(job, (0, 2))).astype(int)
+    fitted = xgboost.XGBClassifier(n_estimators=8, max_depth=3, enable_categorical=True, n_jobs=1).fit(table, labels)
+    model = import_model(fitted if kind == "estimator" else fitted.get_booster(), schema)
+    own = fitted.predict(table, output_margin=True)
+    assert (model.exact_scores(np.column_stack([age, job]).astype(float))[:, 0] == own).all()
+    assert (np.diff(model.exact_scores(np.array([[40.0, k] for k in range(4)]))[:, 0]) != 0).any()
+    turned = Schema([schema["age"], Categorical("job", jobs[::-1])])
+    with pytest.raises(UnsupportedModel, match="categories of 'job' cut at the wrong places.*in the order"):
+        import_model(fitted, turned)
+
+
 def test_categories_of_lightgbm() -> None:
     points, labels = raw_rows(WITH_MISSING)
     model = lightgbm.LGBMClassifier(**QUIET_LIGHT, min_data_per_group=1, cat_smooth=0, max_cat_to_onehot=1)

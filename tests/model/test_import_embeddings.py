@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import warnings
 from typing import Any
 
@@ -215,6 +216,53 @@ def test_compiled_modules_are_unwrapped() -> None:
     inside = Table()
     inside.job = torch.compile(inside.job, backend="eager")  # type: ignore[assignment]
     assert import_model(inside, described).source == "torch Table"
+
+
+class Scripted(nn.Module):
+    """Two inputs, a smooth layer, and a sigmoid at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.job, self.first, self.last = nn.Embedding(4, 2), nn.Linear(4, 5), nn.Linear(5, 1)
+
+    def forward(self, num: torch.Tensor, cat: torch.Tensor) -> torch.Tensor:
+        h = torch.cat([num / 10.0, self.job(cat[:, 0])], dim=1)
+        return torch.sigmoid(self.last(nn.functional.gelu(self.first(h))))
+
+
+@pytest.mark.parametrize("how", ["scripted", "traced"])
+def test_script_modules_are_read_and_decide_themselves(how: str) -> None:
+    torch.manual_seed(3)
+    module = Scripted().eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        given = (torch.zeros(2, 2), torch.zeros(2, 2, dtype=torch.int64))
+        script = torch.jit.script(module) if how == "scripted" else torch.jit.trace(module, given)
+    with pytest.raises(UnsupportedModel, match="'num' is no feature.*inputs="):
+        import_model(script, schema("onehot"))
+    model = import_model(script, schema("onehot"), inputs=INPUTS)
+    assert "gelu" in model.function.name and model.source == "torch ScriptModule" and model.deviation < 1e-5
+    people = schema("onehot").sample(300, np.random.default_rng(1))
+    with torch.no_grad():
+        numbers = torch.tensor(people[:, [0, 3]], dtype=torch.float32)
+        codes = torch.tensor(np.column_stack([people[:, 1], people[:, 2] + 10]), dtype=torch.int64)
+        own = script(numbers, codes).double().numpy()[:, 0]
+    assert ((model.scores(people)[:, 0] > 0.0) == (own > 0.5)).all()
+    assert np.allclose(model.probabilities(people)[:, 1], own, atol=1e-6)
+    assert (pickle.loads(pickle.dumps(model.original))(people) == model.scores(people)).all()
+    agree(model, count=3)
+
+
+def test_script_modules_that_cannot_be_read() -> None:
+    class Jumps(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x.sum(dim=1, keepdim=True) > 40.0).float()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        script = torch.jit.script(Jumps())
+    with pytest.raises(UnsupportedModel, match="Greater"):
+        import_model(script, schema("onehot"))
 
 
 def test_refusals_say_what_to_do() -> None:

@@ -6,6 +6,7 @@ import itertools
 import math
 import os
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from ifonly import (
     Binary,
+    Categorical,
     Explainer,
     Integer,
     Nearest,
@@ -193,7 +195,7 @@ REFUSALS: dict[str, tuple[Any, str]] = {
     "columns": (lambda: keras.Sequential([layers.Input((5,)), layers.Dense(1)]), r"takes rows of shape \(5,\)"),
     "unbuilt": (lambda: keras.Sequential([layers.Dense(1)]), "not built yet; give it an Input layer"),
     "code": (_own_code, "Own computes by code of its own"),
-    "inputs": (_two_inputs, "has 2 inputs and 1 outputs"),
+    "inputs": (_two_inputs, "is no feature of the schema; say which"),
     "layer": (lambda: layers.Dense(3), "must be a keras.Model; got Dense"),
 }  # fmt: skip
 
@@ -244,3 +246,77 @@ def test_agrees_with_keras_on_every_row() -> None:
     ends = [asked(seed) for seed in range(COUNT)]
     assert "nearest" in ends, ends
     print({end: ends.count(end) for end in set(ends)})
+
+
+# ---------------------------------------------------------------------- embeddings and several inputs
+
+JOBS = Schema([Integer("age", 18, 30), Categorical("job", ["clerk", "cook", "driver"]), Categorical("flat", [0, 1])])
+
+
+def embedded(given: str, rng: np.random.Generator) -> Any:
+    """A functional model with an embedding of the job, given as a list, a dictionary or one table."""
+    age, job = keras.Input((1,), name="age"), keras.Input((1,), name="job", dtype="int32")
+    flat = keras.Input((), name="flat", dtype="int32")
+    if given == "one table":
+        table = keras.Input((3,), name="table")
+        parts, inputs = [table[:, :1], table[:, 1:2], table[:, 2]], table
+    else:
+        parts = [age, job, flat]
+        inputs = {"age": age, "job": job, "flat": flat} if given == "dictionary" else parts
+    found = [layers.Rescaling(0.1)(parts[0]), layers.Flatten()(layers.Embedding(3, 2)(parts[1]))]
+    hidden = layers.Dense(4, activation="relu")(layers.Concatenate()([*found, layers.Embedding(2, 2)(parts[2])]))
+    model = keras.Model(inputs, layers.Dense(1, activation="sigmoid")(hidden))
+    model.set_weights([rng.normal(size=w.shape) for w in model.get_weights()])
+    return model
+
+
+@pytest.mark.parametrize("given", ["list", "dictionary", "one table"])
+def test_embeddings_are_read_and_agree_with_predict_on_every_row(given: str) -> None:
+    model = embedded(given, np.random.default_rng(4))
+    schema = Schema([
+        replace(feature, encoding="code") if isinstance(feature, Categorical) else feature for feature in JOBS.features
+    ]) if given == "one table" else JOBS  # fmt: skip
+    imported = import_model(model, schema)
+    rows = np.array(list(itertools.product(range(18, 31), range(3), range(2))), dtype=np.float64)
+    kinds = [rows[:, :1].astype("float32"), rows[:, 1:2].astype("int32"), rows[:, 2].astype("int32")]
+    values: Any = {"list": kinds, "dictionary": dict(zip(("age", "job", "flat"), kinds, strict=True))}.get(given, rows)
+    own = model.predict(values, verbose=0)[:, 0]
+    scores = imported.exact_scores(rows)[:, 0]
+    assert np.allclose(1.0 / (1.0 + np.exp(-scores)), own, atol=1e-6)
+    for row in rows[:: len(rows) // 6]:
+        decided = own[(rows == row).all(axis=1)][0] > 0.5
+        others = rows[(own > 0.5) != decided]
+        answer = Explainer(imported).explain(schema.row(row))
+        far = np.abs(others - row)
+        nearest = ((far[:, 0] / 12) + (far[:, 1] > 0) + (far[:, 2] > 0)).min() / 3 if len(others) else math.inf
+        assert isinstance(answer, Nearest if len(others) else NoneExists)
+        assert not len(others) or math.isclose(answer.distance, nearest, rel_tol=1e-6)
+
+
+def test_inputs_of_keras_models_are_bound_by_name() -> None:
+    number, cat = keras.Input((1,), name="num"), keras.Input((2,), name="cat", dtype="int32")
+    found = layers.Flatten()(layers.Embedding(3, 2)(cat))
+    model = keras.Model([number, cat], layers.Dense(1)(layers.Concatenate()([number, found])))
+    with pytest.raises(UnsupportedModel, match="'num' is no feature.*inputs="):
+        import_model(model, JOBS)
+    with pytest.raises(ModelError, match="takes rows of shape"):
+        import_model(model, JOBS, inputs={"num": ["age"], "cat": ["job"]})
+    with pytest.raises(ModelError, match="no input 'text'"):
+        import_model(model, JOBS, inputs={"text": ["age"]})
+    imported = import_model(model, JOBS, inputs={"num": ["age"], "cat": ["job", "flat"]})
+    assert imported.deviation < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("layer", "said"),
+    [
+        (lambda: layers.LayerNormalization(), "train with BatchNormalization"),
+        (lambda: layers.Dense(3, dtype="mixed_bfloat16"), "bfloat16.*set_dtype_policy"),
+        (lambda: layers.Dense(3, dtype="mixed_float16"), "float16.*set_weights"),
+        (lambda: layers.Embedding(3, 2), "looks up"),
+    ],
+)
+def test_refusals_say_what_to_do(layer: Any, said: str) -> None:
+    model = keras.Sequential([keras.Input((3,)), layer(), layers.Flatten(), layers.Dense(1)])
+    with pytest.raises((UnsupportedModel, ModelError), match=said):
+        import_model(model, SCHEMA)

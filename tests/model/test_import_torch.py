@@ -289,11 +289,6 @@ def test_other_refusals(schema: Schema) -> None:
         import_model(probability, schema, classes=(1, 2, 3))
     with pytest.raises(ModelError, match="must be a torch.nn.Module; got Tensor"):
         import_model(torch.zeros(3), schema)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        script = torch.jit.trace(probability, torch.zeros(1, COLUMNS))
-    with pytest.raises(UnsupportedModel, match="A TorchScript module has lost its Python code"):
-        import_model(script, schema)
 
 
 def test_pickled_modules(schema: Schema, tmp_path: Path) -> None:

@@ -644,6 +644,51 @@ def test_amounts_as_people_write_them(text: str, constraint: Any) -> None:
         read_constraint("Income < 0", MONEY)
 
 
+SHOWN = Schema(
+    [
+        Integer("inc", 0, 20000, step=50, label="income", unit="$"),
+        Categorical("Job type", ["clerk", "cook (chef)"], label="occupation"),
+        Integer("age", 18, 90),
+        Real("share", 0, 1, label="free"),
+        Real("other", 0, 1, label="twice"),
+        Real("another", 0, 1, label="twice"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("At most one change", "at most 1 change"),
+        ("Only income, occupation may change", "only inc, 'Job type' may change"),
+        ("income <= $1'500", "inc <= 1500"),
+        ("income < 500", "inc <= 450"),
+        ("occupation is fixed", "'Job type' is fixed"),
+        ("If age >= 50 then income >= 1 000", "if age >= 50 then inc >= 1000"),
+        ("share is free", "share is free"),
+    ],
+)
+def test_labels_of_one_word_and_sentences_as_people_begin_them(text: str, same: str) -> None:
+    assert read_constraint(text, SHOWN).describe() == read_constraint(same, SHOWN).describe()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("fraud accepts", r"No model called 'fraud' is known here: name its file with --also fraud=FILE"),
+        ("the fraud check model accepts", r"No model called 'fraud check' .* --also 'fraud check=FILE'"),
+        ("fraud rejects", "No model called 'fraud' .*The sentence is then: fraud accepts"),
+        ("occupatoin is fixed", "did you mean occupation"),
+        ("if incme >= 50 then age >= 20", "did you mean income"),
+        ("'Job type' is clerk", "comes fixed or free; an option comes after 'Job type' ="),
+        ("twice is fixed", "There is no feature 'twice'"),
+    ],
+)
+def test_messages_name_models_and_labels(text: str, said: str) -> None:
+    with pytest.raises(QuestionError, match=said):
+        read_constraint(text, SHOWN)
+
+
 def test_only_some_may_change() -> None:
     """All others are fixed, but for what follows from those."""
     found = merged(MONEY, ["only Income may change"])

@@ -44,12 +44,12 @@ def judged(trained: Trained, people: int, seconds: float) -> Verdict:
             model = import_model(trained.model, trained.schema, **trained.options)
     except IfonlyError as error:
         return Verdict(refused=f"{type(error).__name__}: {error}")
-    rows = [{name: row[name] for name in trained.schema.names} for row in applications().table.to_dict("records")[:600]]
+    rows = [{name: row[name] for name in trained.schema.names} for row in applications().table.to_dict("records")]
     before = trained.predict(rows)
     chosen = [i for i, said in enumerate(before) if len(model.classes) > 2 or said == model.classes[0]][:people]
     explainer = Explainer(model).using(limits=Limits(seconds=seconds), reasons=False)
     target: Any = OtherTarget() if len(model.classes) > 2 else model.classes[1]
-    answers = [explainer.explain(rows[i], target=target) for i in chosen]
+    answers = list(explainer.explain_many([rows[i] for i in chosen], target=target))
     found = [(i, answer) for i, answer in zip(chosen, answers, strict=True) if answer.counterfactual]
     after = trained.predict([dict(answer.counterfactual) for _, answer in found]) if found else []
     verified = sum(said != before[i] for (i, _), said in zip(found, after, strict=True))
@@ -59,15 +59,16 @@ def judged(trained: Trained, people: int, seconds: float) -> Verdict:
 
 
 def subjects() -> list[Subject]:
+    from benchmarks.suites.models.keras_models import KERAS
     from benchmarks.suites.models.networks import ONNX, TORCH
     from benchmarks.suites.models.tables import BOOSTING, COMPOSED, SKLEARN
 
-    return [*SKLEARN, *BOOSTING, *TORCH, *ONNX, *COMPOSED]
+    return [*SKLEARN, *BOOSTING, *TORCH, *KERAS, *ONNX, *COMPOSED]
 
 
 @click.command("models")
-@click.option("--people", type=click.IntRange(1), default=20, show_default=True, help="People per model.")
-@click.option("--seconds", type=float, default=10.0, show_default=True, help="Time limit of one answer.")
+@click.option("--people", type=click.IntRange(1), default=200, show_default=True, help="People per model.")
+@click.option("--seconds", type=float, default=2.0, show_default=True, help="Time limit of one answer.")
 @click.option("--only", default="", help="Models whose family or name holds this text.")
 def command(people: int, seconds: float, only: str) -> None:
     """The models that people bring: supported and verified by their own predict, or refused and what to do."""

@@ -164,7 +164,11 @@ TORCH = [
         name="two ReLU layers, batch normalisation, dropout",
         train=lambda: encoded(lambda m: m, nn.ReLU(), nn.Dropout(0.1), nn.Linear(12, 12), nn.ReLU()),
     ),
-    Subject(family="torch", name="tanh", train=lambda: encoded(lambda m: m, nn.Tanh())),
+    Subject(
+        family="torch",
+        name="TorchScript, tanh",
+        train=lambda: encoded(lambda m: torch.jit.trace(m, torch.zeros(2, len(schema().columns))), nn.Tanh()),
+    ),
     Subject(family="torch", name="embeddings, two inputs", train=partial(two_inputs, lambda: stack(nn.ReLU()))),
     Subject(family="torch", name="embeddings, GELU", train=partial(two_inputs, lambda: stack(nn.GELU()))),
     Subject(family="torch", name="embeddings, residual SiLU", train=partial(two_inputs, lambda: Residual(nn.SiLU()))),

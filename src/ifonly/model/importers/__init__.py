@@ -40,7 +40,7 @@ IMPORTERS = {
     "catboost": ("trees", "import_trees"),
 }
 """By the package that a model's class is from: the module and the function that import it, loaded when one is met."""
-OPTIONS = {"torch": ("inputs",), "onnx": ("output", "inputs"), "sklearn": ("output",)}
+OPTIONS = {"keras": ("inputs",), "torch": ("inputs",), "onnx": ("output", "inputs"), "sklearn": ("output",)}
 """Options of `import_model` that only models of some frameworks take."""
 
 

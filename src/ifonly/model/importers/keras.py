@@ -7,6 +7,7 @@ layers, and the probabilities still decide ties.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,11 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
 from ifonly.model.flow import Flow
 from ifonly.model.importers.flow_operations import Final, as_inner
+from ifonly.model.importers.keras_inputs import KerasInputs, is_embedding, keras_inputs
 from ifonly.model.importers.keras_layers import LAYERS, KerasCall, read_layer
 from ifonly.model.importers.probabilities import check_final, reported, settled
 from ifonly.model.kind import Precision
-from ifonly.model.model import Model, class_names, describe_columns
-from ifonly.model.rounding import column_box
+from ifonly.model.model import Model, class_names
 from ifonly.schema import Schema
 
 Floats = NDArray[np.float64]
@@ -30,22 +31,27 @@ PART = 4096
 """Rows per batch of `predict`."""
 
 
-def import_keras(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
-    """A Keras model that maps (rows, columns) to (rows, outputs) as a Model."""
+def import_keras(
+    model: Any,
+    schema: Schema,
+    *,
+    classes: tuple[Any, ...] = (),
+    regression: bool = False,
+    inputs: dict[str, Any] | None = None,
+) -> Model:
+    """A Keras model that maps (rows, columns), or several inputs, to (rows, outputs) as a Model."""
     if not isinstance(model, keras.Model):
         raise ModelError(f"A Keras model must be a keras.Model; got {type(model).__name__}, a part of one.")
     graph = _graph(model)
-    if len(graph.inputs) != 1 or len(graph.outputs) != 1:
+    if len(graph.outputs) != 1:
         raise UnsupportedModel(
-            f"The Keras model has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs; only one table of "
-            f"columns and one of scores are supported.",
-            operation="several inputs or outputs",
+            f"The Keras model has {len(graph.outputs)} outputs; make one of them a model of its own, "
+            f"keras.Model(model.inputs, model.outputs[0]), and import that.",
+            operation="several outputs",
         )
-    shape = graph.inputs[0].shape
-    if len(shape) != 2 or shape[1] != len(schema.columns):
-        raise ModelError(f"The Keras model takes rows of shape {tuple(shape[1:])}, but {describe_columns(schema)}.")
-    clone = _cloned(model, schema)
-    value = _KerasReader(_graph(clone)).read(Flow.of(len(schema.columns), *column_box(schema)))
+    taken = keras_inputs(graph, schema, inputs or {})
+    clone = _cloned(model, taken)
+    value = _KerasReader(_graph(clone)).read(taken.tables(looks_up=any(map(is_embedding, _layers(clone)))))
     final = value if isinstance(value, Final) else None
     flow = value.flow if isinstance(value, Final) else value
     if not isinstance(flow, Flow):
@@ -54,7 +60,7 @@ def import_keras(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
         check_final(final.operation, final.activation, flow.width, regression=regression)
     network = flow.to_network()
     names = class_names(classes, network.outputs, regression=regression)
-    original = KerasOriginal(clone, schema, None if final is None else _before(_graph(clone), final))
+    original = KerasOriginal(clone, taken, None if final is None else _before(_graph(clone), final))
     return check_agreement(
         Model(
             function=network,
@@ -63,7 +69,7 @@ def import_keras(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
             classes=names,
             source=f"keras {type(model).__name__}",
             precision=_precision(clone),
-            probabilities=None if final is None else reported(original, KerasOriginal(clone, schema), schema),
+            probabilities=None if final is None else reported(original, KerasOriginal(clone, taken), schema),
         )
     )
 
@@ -73,18 +79,17 @@ class KerasOriginal:
     """The user's own model. `before` gives the logits when the model gives probabilities."""
 
     model: Any
-    schema: Schema
+    inputs: KerasInputs
     before: Any = None
 
     def __call__(self, points: Floats) -> Floats:
-        rows = np.atleast_2d(self.schema.encode(points))
-        given = _predicted(self.model, rows)
-        return given if self.before is None else settled(_predicted(self.before, rows), given)
+        given = _predicted(self.model, self.inputs, points)
+        return given if self.before is None else settled(_predicted(self.before, self.inputs, points), given)
 
 
-def _predicted(model: Any, rows: Floats) -> Floats:
-    given = model.predict(rows.astype(str(model.inputs[0].dtype)), batch_size=PART, verbose=0)
-    return np.asarray(given, dtype=np.float64).reshape(len(rows), -1)
+def _predicted(model: Any, inputs: KerasInputs, points: Floats) -> Floats:
+    given = model.predict(inputs.arguments(model, points), batch_size=PART, verbose=0)
+    return np.asarray(given, dtype=np.float64).reshape(len(points), -1)
 
 
 # ---------------------------------------------------------------------- taking the object apart
@@ -105,7 +110,7 @@ def _graph(model: Any) -> Any:
     return model
 
 
-def _cloned(model: Any, schema: Schema) -> Any:
+def _cloned(model: Any, inputs: KerasInputs) -> Any:
     """The same model with weights of its own, compared with the user's."""
     for layer in _layers(
         model
@@ -117,8 +122,8 @@ def _cloned(model: Any, schema: Schema) -> Any:
     for layer in _layers(clone):
         if isinstance(layer, keras.layers.Normalization) and layer.input_mean is None:
             layer.finalize_state()
-    rows = np.atleast_2d(schema.encode(comparison_rows(schema, ROWS, seed=3)))
-    if not np.array_equal(_predicted(clone, rows), _predicted(model, rows), equal_nan=True):
+    rows = comparison_rows(inputs.schema, ROWS, seed=3)
+    if not np.array_equal(_predicted(clone, inputs, rows), _predicted(model, inputs, rows), equal_nan=True):
         raise ModelError("A copy of the Keras model does not compute what the model does; is a layer changed by code?")
     return clone
 
@@ -128,10 +133,14 @@ def _layers(model: Any) -> list[Any]:
 
 
 def _precision(model: Any) -> Precision:
-    kinds = {str(layer.compute_dtype) for layer in _layers(model)} | {str(model.inputs[0].dtype)}
+    kinds = {str(layer.compute_dtype) for layer in _layers(model)}
+    kinds |= {kind for tensor in model.inputs if "int" not in (kind := str(tensor.dtype)) and kind != "bool"}
     for kind in kinds - {"float32", "float64"}:
         raise UnsupportedModel(
-            f"The Keras model computes in {kind}, which is not supported; use float32.", operation=kind
+            f"The Keras model computes in {kind}, which rounds too coarsely to tell nearby rows apart; build it once "
+            f"more after keras.config.set_dtype_policy('float32'), give it the weights (set_weights(model."
+            f"get_weights())), and decide with that model.",
+            operation=kind,
         )
     return "float64" if kinds == {"float64"} else "float32"
 
@@ -146,8 +155,8 @@ class _KerasReader:
     graph: Any
     inner: bool = False
 
-    def read(self, flow: Any) -> Any:
-        values: dict[int, Any] = {id(self.graph.inputs[0]): flow}
+    def read(self, given: Sequence[Any]) -> Any:
+        values: dict[int, Any] = {id(tensor): value for tensor, value in zip(self.graph.inputs, given, strict=True)}
         for depth in sorted(self.graph._nodes_by_depth, reverse=True):
             for node in self.graph._nodes_by_depth[depth]:
                 if not node.is_input:
@@ -158,11 +167,11 @@ class _KerasReader:
         layer, tensors = node.operation, node.arguments.keras_tensors
         given = [values[id(tensor)] for tensor in tensors]
         if isinstance(layer, keras.Model):
-            value = as_inner(given[0])
-            if isinstance(value, Final):
+            inner = [as_inner(value) for value in given]
+            if any(isinstance(value, Final) for value in inner):
                 raise KerasCall.of(layer).refuse("follows a softmax, which may only come last")
-            return _KerasReader(_graph(layer), inner=True).read(value)
-        result = read_layer(layer, given, tensors[0])
+            return _KerasReader(_graph(layer), inner=True).read(inner)
+        result = read_layer(layer, given, tensors[0], node.arguments.args[1:])
         if self.inner and isinstance(result, Final):
             raise KerasCall.of(layer).refuse("ends a model inside the model with a sigmoid or softmax; put it outside")
         return result

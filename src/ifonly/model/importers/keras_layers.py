@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.importers import flow_operations as flows
+from ifonly.model.importers.column_flow import looked_up
+from ifonly.model.importers.column_tables import ColumnTable
 from ifonly.model.importers.flow_operations import Final, OperationCall, as_inner
-from ifonly.model.importers.shaped import Pooling, Shaped, pooled
+from ifonly.model.importers.shaped import Pooling, Shaped, in_shape, pooled
 
 Floats = NDArray[np.float64]
 
@@ -47,11 +49,16 @@ class KerasCall(OperationCall):
         )
 
 
-def read_layer(layer: Any, values: Sequence[Any], tensor: Any) -> Any:
-    """The value of a layer; `tensor` is its first input, before which a last activation is taken off."""
+def read_layer(layer: Any, values: Sequence[Any], tensor: Any, more: Sequence[Any] = ()) -> Any:
+    """The value of a layer; `tensor` is its first input, before which a last activation is taken off; `more`: what an
+    operation takes beside values."""
     call, handler = KerasCall.of(layer), LAYERS.get(type(layer))
+    if handler is None and type(layer).__name__ == "GetItem":
+        return _selected(call, values[0], *more)
     if handler is None:
         raise call.unsupported()
+    if handler not in OF_TABLES:
+        values = [value.flow(call.name) if isinstance(value, ColumnTable) else value for value in values]
     if handler not in AFTER_FINAL:
         values = [as_inner(value) for value in values]
         if any(isinstance(value, Final) for value in values):
@@ -69,6 +76,38 @@ def read_layer(layer: Any, values: Sequence[Any], tensor: Any) -> Any:
         return ACTIVATIONS[activation](call, value)
     except (TypeError, AttributeError, IndexError) as error:
         raise call.refuse(f"is used in a way that is not supported ({error})") from None
+
+
+def _selected(call: KerasCall, value: Any, index: Any) -> Any:
+    """x[:, i], x[:, a:b] of columns or of a row's values."""
+    if not isinstance(index, tuple) or len(index) != 2 or index[0] not in (slice(None), Ellipsis):
+        raise call.refuse("selects rows")
+    if isinstance(value, ColumnTable) and not value.flat:
+        chosen = np.arange(len(value.columns))[index[1]]
+        return value.of([value.columns[j] for j in np.atleast_1d(chosen).tolist()], flat=chosen.ndim == 0)
+    if not isinstance(value, Flow) or not isinstance(index[1], slice):
+        raise call.refuse("selects one value of each row, or of values in another shape; select a slice, x[:, i:i + 1]")
+    return value.select(np.arange(value.width)[index[1]].tolist(), name=call.name)
+
+
+def _embedding(call: KerasCall, table: Any) -> Any:
+    """The row of the weights whose number each column is."""
+    layer = call.layer
+    if layer.mask_zero or getattr(layer, "quantization_mode", None) or getattr(layer, "lora_enabled", False):
+        raise call.refuse("masks zeros, is quantised or adapted (mask_zero, quantize, enable_lora); build it without")
+    if not isinstance(table, ColumnTable):
+        raise call.refuse("looks up what a layer computes; give it the column of a Categorical or Integer feature")
+    weight = _numbers(layer.embeddings)
+    found = [one for column in table.columns for one in looked_up(column, weight, table.arithmetic, call.name)]
+    flow = table.of(found).flow(call.name)
+    return flow if table.flat else in_shape(flow, (len(table.columns), weight.shape[1]))
+
+
+def _normalises(call: KerasCall, value: Any) -> Any:
+    raise call.refuse(
+        "divides the values of a row by their own deviation, which has no exact form here; train with "
+        "BatchNormalization instead, which is a scaling by fixed numbers when it predicts"
+    )
 
 
 def _numbers(values: Any) -> Floats:
@@ -221,4 +260,11 @@ LAYERS: dict[Any, Callable[..., Any]] = {
     keras.layers.Concatenate: _concatenate,
     keras.layers.MaxPooling1D: _max_pooling,
     keras.layers.GlobalMaxPooling1D: _global_max_pooling,
+    keras.layers.Embedding: _embedding,
+    keras.layers.LayerNormalization: _normalises,
+    keras.layers.GroupNormalization: _normalises,
+    keras.layers.UnitNormalization: _normalises,
 }
+
+OF_TABLES: tuple[Callable[..., Any], ...] = (_embedding, flows.identity)
+"""Those that take columns before they are values of a network."""

@@ -23,6 +23,8 @@ from ifonly.model.network import MAX_WIDTH
 from ifonly.schema import Integer
 
 ML = "ai.onnx.ml."
+ALL_ROWS = 2**31 - 1
+"""The end of a slice that ends nowhere, at least."""
 ENCODERS = ("OneHotEncoder", "LabelEncoder", "Imputer")
 """Operators that are functions of a column, not of numbers: a graph that has one is read as a table."""
 
@@ -72,6 +74,8 @@ def _slice(call: OnnxCall, table: OnnxTable, *arguments: Any) -> Any:
     names = ("starts", "ends", "axes", "steps")
     parts = [call.listed(name, arguments[i] if i < len(arguments) else None) for i, name in enumerate(names)]
     first, last, axes, step = parts
+    if axes == [0] and first == [0] and last[0] >= ALL_ROWS and step in ([], [1], None):
+        return table  # x[:], as scripted modules write it
     if axes not in ([1], [-1]) or table.flat:
         raise call.refuse("selects rows")
     return table.of(table.columns[slice(first[0], last[0], step[0] if step else None)])

@@ -22,13 +22,14 @@ from torch import fx, nn
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
+from ifonly.model.importers.column_tables import ColumnTable
 from ifonly.model.importers.flow_operations import Final, Value, as_inner
 from ifonly.model.importers.probabilities import check_final, reported, settled
 from ifonly.model.importers.shaped import Shaped
 from ifonly.model.importers.torch_call import TorchCall, flat
 from ifonly.model.importers.torch_inputs import TorchInputs, torch_inputs
 from ifonly.model.importers.torch_operations import AFTER_FINAL, FUNCTIONS, METHODS, MODULES
-from ifonly.model.importers.torch_tables import TorchTable, table_handler, takes_tables
+from ifonly.model.importers.torch_tables import table_handler, takes_tables
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names
 from ifonly.schema import Schema
@@ -59,11 +60,10 @@ def import_torch(
 ) -> Model:
     """A torch module that maps (rows, columns), or several inputs, to (rows, outputs) as a Model."""
     if isinstance(module, torch.jit.ScriptModule):
-        raise UnsupportedModel(
-            "A TorchScript module has lost its Python code and cannot be traced; import the torch module that it was "
-            "made from, or export it with torch.onnx.export and import the file.",
-            operation="ScriptModule",
-        )
+        from ifonly.model.importers.torch_script import import_script
+
+        how = {"classes": classes, "regression": regression, "inputs": inputs or {}}
+        return import_script(module, schema, _precision(module), **how)
     if not isinstance(module, nn.Module):
         raise ModelError(f"A torch model must be a torch.nn.Module; got {type(module).__name__}.")
     module = _copied(module)
@@ -212,7 +212,7 @@ class _TorchReader:
                 self.values[node] = self._call(node)
         raise ModelError("The module has no output.")
 
-    def _input(self, node: fx.Node, tables: dict[str, TorchTable], *, looks_up: bool) -> Value:
+    def _input(self, node: fx.Node, tables: dict[str, ColumnTable], *, looks_up: bool) -> Value:
         name = str(node.target)
         if self.inputs.keyed and not node.args:
             return tables
@@ -237,7 +237,7 @@ class _TorchReader:
         if node.target is operator.getitem and isinstance(args[0], dict):
             return args[0][args[1]]
         if node.op != "call_module" and not any(
-            isinstance(a, Flow | Shaped | Final | TorchTable) for a in flat((*args, *kwargs.values()))
+            isinstance(a, Flow | Shaped | Final | ColumnTable) for a in flat((*args, *kwargs.values()))
         ):
             return self._constant(node, args, kwargs)
         child = self.module.get_submodule(str(node.target)) if node.op == "call_module" else None
@@ -245,8 +245,8 @@ class _TorchReader:
         if handler is None:
             raise call.refuse(UNSUPPORTED_MODULES.get(call.operation, UNSUPPORTED))
         args = (*args, *(getattr(child, attribute) for attribute in attributes))
-        tables = any(isinstance(a, TorchTable) for a in flat((*args, *kwargs.values())))
-        if tables and not (args and isinstance(args[0], TorchTable) and table_handler(node, child)):
+        tables = any(isinstance(a, ColumnTable) for a in flat((*args, *kwargs.values())))
+        if tables and not (args and isinstance(args[0], ColumnTable) and table_handler(node, child)):
             args, kwargs = (fx.node.map_aggregate(part, partial(_as_flow, call)) for part in (args, kwargs))
         if handler not in AFTER_FINAL:
             args = fx.node.map_aggregate(args, as_inner)
@@ -269,7 +269,7 @@ class _TorchReader:
         else:
             name, operation = str(node.name), str(node.target)
             handler = METHODS.get(operation)
-        if args and isinstance(args[0], TorchTable):
+        if args and isinstance(args[0], ColumnTable):
             found = table_handler(node, child)
             handler, attributes = (handler, attributes) if found is None else (found[0], found[1:])
         return TorchCall(name, operation, node, self.precision, self.ranks.get(node.name)), handler, attributes
@@ -307,4 +307,4 @@ class _TorchReader:
 
 
 def _as_flow(call: TorchCall, value: Any) -> Any:
-    return value.flow(call.name) if isinstance(value, TorchTable) else value
+    return value.flow(call.name) if isinstance(value, ColumnTable) else value

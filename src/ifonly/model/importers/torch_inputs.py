@@ -19,9 +19,9 @@ from torch import fx
 
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.flow import Flow
+from ifonly.model.importers.column_tables import ColumnTable
 from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.named_inputs import NamedInput, proposal
-from ifonly.model.importers.torch_tables import TorchTable
 from ifonly.model.kind import Precision
 from ifonly.model.rounding import column_box
 from ifonly.schema import Schema
@@ -56,15 +56,15 @@ class TorchInputs:
     def is_whole(self, one: NamedInput) -> bool:
         return one.whole(self.schema) or (one.name in self.indexed and one.integers(self.schema))
 
-    def tables(self) -> dict[str, TorchTable]:
+    def tables(self) -> dict[str, ColumnTable]:
         """Each input by its name, as functions of the schema's row."""
         arithmetic = Columns(self.schema)
         encoded = Flow.of(len(self.schema.columns), *column_box(self.schema))
         if not self.entries:
             columns = tuple(arithmetic.encoded(j) for j in range(len(self.schema.columns)))
-            return {"": TorchTable(columns, arithmetic, encoded)}
+            return {"": ColumnTable(columns, arithmetic, encoded)}
         return {
-            one.name: TorchTable(one.table(arithmetic), arithmetic, encoded, one.flat, self.is_whole(one))
+            one.name: ColumnTable(one.table(arithmetic), arithmetic, encoded, one.flat, self.is_whole(one))
             for one in self.entries
         }
 
@@ -80,6 +80,12 @@ def torch_inputs(graph: fx.Graph, schema: Schema, named: dict[str, Any]) -> Torc
         _no_others([str(required[0].target)], named)
         return TorchInputs(schema)
     names = keys or [str(node.target) for node in required]
+    entries = named_entries(names, schema, named)
+    return TorchInputs(schema, entries, bool(keys), frozenset(_indexed(required, keys)))
+
+
+def named_entries(names: Sequence[str], schema: Schema, named: dict[str, Any]) -> tuple[NamedInput, ...]:
+    """What inputs of these names hold: as `named` says, or the feature of the same name."""
     _no_others(names, named)
     unknown = [name for name in names if name not in named and name not in schema.names]
     if unknown:
@@ -88,8 +94,7 @@ def torch_inputs(graph: fx.Graph, schema: Schema, named: dict[str, Any]) -> Torc
             f"the schema; say which features each one holds: {proposal(unknown, schema)}.",
             operation=unknown[0],
         )
-    entries = tuple(NamedInput.of(name, named.get(name, name), schema) for name in names)
-    return TorchInputs(schema, entries, bool(keys), frozenset(_indexed(required, keys)))
+    return tuple(NamedInput.of(name, named.get(name, name), schema) for name in names)
 
 
 def _no_others(names: Sequence[str], named: dict[str, Any]) -> None:

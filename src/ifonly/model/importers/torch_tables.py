@@ -6,8 +6,8 @@ columns apart; any other gets the table as a flow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,33 +16,15 @@ from numpy.typing import NDArray
 from torch import nn
 
 from ifonly.model.flow import Flow
-from ifonly.model.importers.column_flow import flow_of, looked_up
+from ifonly.model.importers.column_flow import looked_up
 from ifonly.model.importers.column_kinds import Column, Line, Options
-from ifonly.model.importers.columns import Columns
+from ifonly.model.importers.column_tables import ColumnTable
 from ifonly.model.importers.shaped import Shaped, in_shape
 from ifonly.model.importers.torch_call import TorchCall, number
 from ifonly.schema import Integer
 
 
-@dataclass(frozen=True, eq=False)
-class TorchTable:
-    """Columns, before they are mixed. `flat`: of shape (rows,), where there is one; `whole`: whole numbers."""
-
-    columns: tuple[Column, ...]
-    arithmetic: Columns
-    encoded: Flow
-    flat: bool = False
-    whole: bool = False
-
-    def flow(self, where: str) -> Flow:
-        """The same as values of a network."""
-        return flow_of(self.columns, self.arithmetic, self.encoded, where)
-
-    def of(self, columns: Sequence[Column], **changes: Any) -> TorchTable:
-        return replace(self, columns=tuple(columns), **changes)
-
-
-def _getitem(call: TorchCall, table: TorchTable, index: Any) -> TorchTable:
+def _getitem(call: TorchCall, table: ColumnTable, index: Any) -> ColumnTable:
     """x[:, i], x[:, a:b], x[:, [i, j]], x[..., i], x[:, i, None] not."""
     if not isinstance(index, tuple) or len(index) != 2 or index[0] not in (slice(None), Ellipsis) or table.flat:
         raise call.refuse("selects rows")
@@ -55,7 +37,7 @@ def number_list(index: Any) -> Any:
     return index.numpy() if isinstance(index, torch.Tensor) else index
 
 
-def _whole(call: TorchCall, table: TorchTable, *others: Any, **options: Any) -> TorchTable:
+def _whole(call: TorchCall, table: ColumnTable, *others: Any, **options: Any) -> ColumnTable:
     """Cast to whole numbers, of what has no others."""
     for column in table.columns:
         owner = table.arithmetic.number_of(column) if isinstance(column, Line) else None
@@ -68,30 +50,30 @@ def _whole(call: TorchCall, table: TorchTable, *others: Any, **options: Any) -> 
     return replace(table, whole=True)
 
 
-def _float(call: TorchCall, table: TorchTable, *others: Any, **options: Any) -> TorchTable:
+def _float(call: TorchCall, table: ColumnTable, *others: Any, **options: Any) -> ColumnTable:
     return replace(table, whole=False)
 
 
-def _to(call: TorchCall, table: TorchTable, *others: Any, **options: Any) -> TorchTable:
+def _to(call: TorchCall, table: ColumnTable, *others: Any, **options: Any) -> ColumnTable:
     kinds = [other for other in (*others, *options.values()) if isinstance(other, torch.dtype)]
     if not kinds:
         return table
     return _float(call, table) if kinds[0].is_floating_point else _whole(call, table)
 
 
-def _squeeze(call: TorchCall, table: TorchTable, dim: Any = None) -> TorchTable:
+def _squeeze(call: TorchCall, table: ColumnTable, dim: Any = None) -> ColumnTable:
     if len(table.columns) != 1 or dim not in (None, 1, -1):
         raise call.refuse("removes a dimension that may hold rows")
     return replace(table, flat=True)
 
 
-def _unsqueeze(call: TorchCall, table: TorchTable, dim: int) -> TorchTable:
+def _unsqueeze(call: TorchCall, table: ColumnTable, dim: int) -> ColumnTable:
     if not table.flat or dim not in (1, -1):
         raise call.refuse("adds a dimension to whole numbers")
     return replace(table, flat=False)
 
 
-def _add(call: TorchCall, table: TorchTable, other: Any) -> TorchTable:
+def _add(call: TorchCall, table: ColumnTable, other: Any) -> ColumnTable:
     """Offsets that are added to whole numbers before a look-up in one table for all."""
     shifts = np.broadcast_to(np.ravel(number(other)), (len(table.columns),)).tolist()
     columns: list[Column] = []
@@ -103,7 +85,7 @@ def _add(call: TorchCall, table: TorchTable, other: Any) -> TorchTable:
 
 
 def _embedding(
-    call: TorchCall, table: TorchTable, weight: Any, padding_idx: Any = None, max_norm: Any = None, *others: Any,
+    call: TorchCall, table: ColumnTable, weight: Any, padding_idx: Any = None, max_norm: Any = None, *others: Any,
     **options: Any,
 ) -> Flow | Shaped:  # fmt: skip
     """The row of the weights whose number each column is."""
@@ -115,11 +97,11 @@ def _embedding(
     return found if table.flat else in_shape(found, (len(table.columns), len(weight[0])))
 
 
-def _looked_up(call: TorchCall, table: TorchTable, weight: NDArray[np.float64]) -> list[Column]:
+def _looked_up(call: TorchCall, table: ColumnTable, weight: NDArray[np.float64]) -> list[Column]:
     return [one for column in table.columns for one in looked_up(column, weight, table.arithmetic, call.name)]
 
 
-def _one_hot(call: TorchCall, table: TorchTable, num_classes: int = -1) -> TorchTable:
+def _one_hot(call: TorchCall, table: ColumnTable, num_classes: int = -1) -> ColumnTable:
     """One column per number."""
     if not table.flat or num_classes < 1:
         raise call.refuse("needs one column, and num_classes")

@@ -51,7 +51,9 @@ from ifonly.schema.number_text import DecimalMark, other_reading
 AnyConstraint: TypeAlias = Constraint | RowRule | Accepted | RobustToWeights
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 """Numbers of changes in words."""
-_ACCEPTS = re.compile(r"'?([^'<>=]+?)'? accepts")
+_ACCEPTS = re.compile(
+    r"(?:the )?'?((?!at least )[^'<>=,]+?)'?(?: model)? (accepts?|approves?|rejects?|refuses|refuse|denies|deny|declines?)"
+)
 """A decision of another model, which only those who know it by name can read."""
 _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
 
@@ -70,10 +72,7 @@ def read_constraint(text: str, schema: Schema, mark: DecimalMark = DecimalMark.P
             if token.kind == "number" and other_reading(token.value) is not None:
                 raise syntax.two_ways(text, syntax.Node(token.start, token.end))
     if (asked := _ACCEPTS.fullmatch(text)) is not None and asked[1] not in schema.names:
-        raise QuestionError(
-            f"No model called '{asked[1]}' is known here: name its file with --also {asked[1]}=FILE, on a desk with "
-            f"serve --also; in Python, give Accepted(model) as the constraint."
-        )
+        raise _unknown_model(asked[1], asked[2])
     stated = _Statement(text, schema).read()
     if stated is not None:
         stated.check(schema)
@@ -81,6 +80,16 @@ def read_constraint(text: str, schema: Schema, mark: DecimalMark = DecimalMark.P
     rule = Rule(text)
     rule.check(schema)
     return _by_feature(rule, schema) or rule
+
+
+def _unknown_model(name: str, verb: str) -> QuestionError:
+    """Of a sentence about the decision of a model that nobody has named."""
+    option = f"{name}=FILE" if re.fullmatch(r"[\w.-]+", name) else f"'{name}=FILE'"
+    said = "" if verb == "accepts" else f" The sentence is then: {name} accepts."
+    return QuestionError(
+        f"No model called '{name}' is known here: name its file with --also {option}, on a desk with serve --also; in "
+        f"Python, give Accepted(model) as the constraint.{said}"
+    )
 
 
 def merged(
@@ -262,7 +271,8 @@ class _Statement(syntax.Parser):
         self.takes("is")
         if self.takes("fixed"):
             return Fixed(name)
-        self.needs("free", f"after '{show_name(name)} is' comes fixed or free")
+        option = "" if not isinstance(self.schema[name], Choice) else f"; an option comes after {show_name(name)} ="
+        self.needs("free", f"after '{show_name(name)} is' comes fixed or free{option}")
         return Unconstrained(name)
 
     def direction(self) -> OnlyUp | OnlyDown:
@@ -303,7 +313,8 @@ class _Statement(syntax.Parser):
         if token.kind not in ("word", "text"):
             raise self.unexpected("here the name of a feature should stand")
         if token.value not in self.schema.names:
-            message = f"There is no feature '{token.value}'; {suggestion(token.value, self.schema.names)}"
+            shown_as = [feature.label or feature.name for feature in self.schema.features]
+            message = f"There is no feature '{token.value}'; {suggestion(token.value, shown_as)}"
             raise wrong(self.text, token.start, token.end, message)
         return self.advance().value
 

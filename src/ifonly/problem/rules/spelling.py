@@ -2,8 +2,8 @@
 that they stand for, amounts of money as numbers ($500, 1 000 €).
 
 Two names side by side mean nothing in the grammar, so a text that holds a name of several words, none of them a word
-of the grammar, can mean nothing else. A label is what people are shown of a feature, so they type it; one that is a
-single word, in quotes. Where it is also a name or an option, or the label of two, it is not read as a label.
+of the grammar, can mean nothing else. A label is what people are shown of a feature, so they type it. Where it is also
+a name or an option, a word of the grammar, or the label of two, it is not read as a label (in quotes, the last is).
 """
 
 from __future__ import annotations
@@ -20,12 +20,23 @@ _SEVERAL = re.compile(rf"\w[\w.{_SIGNS}-]*(?: [\w.{_SIGNS}-]+)*")
 """Names of several words, or with signs that mean nothing between or after words."""
 _GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\w)")
 _MONEY = re.compile(r"[$€£¥]\s*(?=\d)|(?<=\d)\s*[$€£¥](?!\w)")
+SENTENCES = frozenset(
+    ("accepts", "be", "between", "by", "can", "change", "filled", "fixed", "follows", "free", "from", "goes", "may")
+    + ("most", "of", "robust", "steps", "to", "up", "down", "weights", "with", "within")
+)
+"""Words of sentences, which a label of one word may be as well."""
+_SWISS = re.compile(r"(?<=\d)['’](?=\d{3}(?!\d))")
+"""1'000"""
+_BEGINS = re.compile(r"(?:At most|Only|If|Not)(?= )")
 _QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
 
 
 def spelled(text: str, schema: Schema) -> str:
     """The text, with the schema's names of several words in quotes, and names for labels."""
     found, behind = _names(schema)
+    text = _SWISS.sub("", text)
+    if (begins := _BEGINS.match(text)) is not None and not any(name.startswith(begins[0]) for name in schema.names):
+        text = text[0].lower() + text[1:]
 
     def as_name(match: re.Match[str]) -> str:
         word = " ".join(match[0].split())  # of any spacing
@@ -52,8 +63,11 @@ def _names(schema: Schema) -> tuple[re.Pattern[str] | None, dict[str, str]]:
     several = {
         name
         for name in (*given, *behind)
-        if _SEVERAL.fullmatch(name) and not re.fullmatch(r"\w[\w.-]*", name) and not KEYWORDS & set(name.split(" "))
-    }  # fmt: skip
+        if _SEVERAL.fullmatch(name)
+        and (name in behind or not re.fullmatch(r"\w[\w.-]*", name))
+        and not (KEYWORDS | SENTENCES) & set(name.split(" "))
+        and not name[0].isdigit()
+    }
     if not several and not behind:
         return None, {}
     ordered = sorted(several, key=lambda name: (-len(name), name))

@@ -58,7 +58,7 @@ def load_library(path: Path, library: Library) -> Any:
 def read_trees(estimator: Any, schema: Schema) -> ImportedTrees | None:
     """The trees of an object of any library; None where it has none."""
     return (
-        xgboost_trees(estimator)
+        xgboost_trees(estimator, schema)
         or lightgbm_trees(estimator)
         or catboost_trees(estimator, schema)
         or ebm_trees(estimator)

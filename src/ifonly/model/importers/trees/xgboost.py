@@ -21,7 +21,9 @@ from ifonly.model.importers.detect import of_library
 from ifonly.model.importers.one_thread import FEW_ROWS
 from ifonly.model.importers.sklearn_original import answering
 from ifonly.model.importers.trees.build import Call, ImportedTrees
+from ifonly.model.importers.trees.xgboost_categories import with_letters
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
+from ifonly.schema import Schema
 from ifonly.schema.values import is_missing, plain
 
 Floats = NDArray[np.float64]
@@ -40,10 +42,13 @@ PREDICTIONS = (
 """Regressions whose prediction is the margin itself; so are the scores of those that rank."""
 
 
-def xgboost_trees(model: Any) -> ImportedTrees | None:
+def xgboost_trees(model: Any, schema: Schema) -> ImportedTrees | None:
     """The trees of a Booster, or of a fitted estimator of xgboost; None for anything else."""
-    if of_library(model, "xgboost", "Booster"):
-        return _of_booster(model)
+    found = _of_booster(model) if of_library(model, "xgboost", "Booster") else _of_estimator(model)
+    return None if found is None else replace(found, categories=with_letters(found, schema))
+
+
+def _of_estimator(model: Any) -> ImportedTrees | None:
     if not of_library(model, "xgboost", "XGBModel"):
         return None
     name = type(model).__name__
@@ -255,14 +260,16 @@ def _classes(objective: str, outputs: int) -> tuple[int, ...]:
 
 
 def _categories(types: list[str], known: dict[str, Any]) -> dict[int, list[Any]]:
-    """The values behind the codes of each column of categories: text as UTF-8, or numbers."""
+    """The values behind the codes of each column of categories: text, or numbers; bytes where XGBoost has cut names
+    of other letters than those of ASCII (see `xgboost_categories`)."""
     result: dict[int, list[Any]] = {}
     for j, coded in enumerate(known.get("enc") or []):
         if types[j : j + 1] != ["c"] or not coded["values"]:
             continue
         if "offsets" in coded:
             text, ends = bytes(value & 255 for value in coded["values"]), coded["offsets"]
-            result[j] = [text[a:b].decode("utf-8") for a, b in itertools.pairwise(ends)]
+            parts = [text[a:b] for a, b in itertools.pairwise(ends)]
+            result[j] = [part.decode("ascii") for part in parts] if text.isascii() else parts
         else:
             result[j] = list(coded["values"])
     return result
