@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeRegressor
 
 from ifonly import (
     Binary,
@@ -51,8 +58,9 @@ class CausalCase:
     """By feature with causes: its equation as a function of a point."""
 
 
-def causal_case(seed: int, most: int = 5, trees: bool = False) -> CausalCase:
-    """From 3 features to `most`; the model is a linear one, a network, or with `trees` a forest or boosted trees."""
+def causal_case(seed: int, most: int = 5, trees: bool = False, kinds: int = 3) -> CausalCase:
+    """From 3 features to `most`; the model is a linear one, a network, or with `trees` a forest or boosted trees. With 4
+    kinds of equations, some are trees."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, most + 1))
     features = [_feature(f"x{g}", rng) for g in range(n)]
@@ -64,7 +72,7 @@ def causal_case(seed: int, most: int = 5, trees: bool = False) -> CausalCase:
         if isinstance(feature, Categorical) or rng.random() < 0.3:
             continue
         parents = sorted(rng.choice(g, size=int(rng.integers(1, min(g, 3) + 1)), replace=False).tolist())
-        equations[feature.name], functions[feature.name] = _equation(schema, parents, feature, rng)
+        equations[feature.name], functions[feature.name] = _equation(schema, parents, feature, rng, kinds)
     fees = {name: float(rng.choice([0.0, 0.02, 0.3])) for name in equations}
     causes = CausalModel(schema, equations, holding=fees if rng.random() < 0.5 else float(rng.choice([0.0, 0.01, 0.2])))
     columns = len(schema.columns)
@@ -92,7 +100,8 @@ def causal_case(seed: int, most: int = 5, trees: bool = False) -> CausalCase:
         schema, causes, model, person, Distance(norm, weights=weights, **directions), tuple(constraints), functions
     )
     free = list(schema.names)
-    while math.prod(map(len, _choices(case))) > MOST_ACTIONS:  # fix features until all actions can be tried
+    most_actions = MOST_ACTIONS if kinds == 3 else MOST_ACTIONS // 5  # trees are asked one row after the other
+    while math.prod(map(len, _choices(case))) > most_actions:  # fix features until all actions can be tried
         case = replace(case, constraints=(*case.constraints, Fixed(free.pop(int(rng.integers(0, len(free)))))))
     return case
 
@@ -140,10 +149,15 @@ def _largest(schema: Schema) -> list[float]:
     return ends
 
 
-def _equation(schema: Schema, parents: list[int], feature: Any, rng: np.random.Generator) -> tuple[Any, Any]:
+# size: each kind of equation, made and evaluated
+def _equation(
+    schema: Schema, parents: list[int], feature: Any, rng: np.random.Generator, kinds: int
+) -> tuple[Any, Any]:
     causes = [schema.features[p] for p in parents]
     names = [f.name for f in causes]
-    kind = int(rng.integers(0, 3))
+    kind = int(rng.integers(0, kinds))
+    if kind == 3:
+        return _trees(causes, parents, rng)
     if kind == 0 and all(not isinstance(f, Real) for f in causes):
         values = {}
         for key in itertools.product(*([f.value(float(k)) for k in range(f.count)] for f in causes)):
@@ -179,6 +193,29 @@ def _equation(schema: Schema, parents: list[int], feature: Any, rng: np.random.G
         return total
 
     return LinearEquation(weights, start), linear
+
+
+def _trees(causes: list[Any], parents: list[int], rng: np.random.Generator) -> tuple[Any, Any]:
+    """A tree, a forest or boosted trees of numbers drawn at random, evaluated by scikit-learn."""
+    own, seed = Schema(causes), int(rng.integers(0, 1000))
+    points = np.array([[_any_value(f, rng) for f in causes] for _ in range(60)])
+    points = np.round(points, 1)  # cuts that are near to one another
+    drawn = rng.normal(size=60) * 0.7 + points[:, 0]
+    fitted = [
+        DecisionTreeRegressor(max_depth=3, random_state=seed),
+        RandomForestRegressor(3, max_depth=3, random_state=seed),
+        GradientBoostingRegressor(n_estimators=5, max_depth=2, random_state=seed),
+        HistGradientBoostingRegressor(max_iter=4, max_bins=8, min_samples_leaf=4, early_stopping=False),
+    ][int(rng.integers(0, 4))].fit(own.encode(points), drawn)
+    known: dict[tuple[float, ...], float] = {}
+
+    def value(point: Any) -> float:
+        key = tuple(float(point[g]) for g in parents)
+        if key not in known:
+            known[key] = float(fitted.predict(own.encode(np.array([key])))[0])
+        return known[key]
+
+    return ModelEquation([f.name for f in causes], fitted), value
 
 
 def _choices(case: CausalCase) -> list[list[float | None]]:
