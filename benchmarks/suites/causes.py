@@ -254,8 +254,11 @@ GRAPHS: dict[str, tuple[dict[str, list[str]], tuple[str, ...]]] = {
 @click.option("--rows", type=click.IntRange(1), default=100, show_default=True, help="People per model.")
 @click.option("--peers", type=click.IntRange(0), default=10, show_default=True, help="Of them, also by other methods.")
 @click.option("--only", type=click.Choice(["literature", "data", "forests"]), help="Only these models.")
+@click.option(
+    "--equations", type=click.Choice(["linear", "network", "boosted"]), default="linear", help="For the data."
+)
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="What one answer may take.")
-def command(rows: int, peers: int, only: str | None, seconds: float) -> None:
+def command(rows: int, peers: int, only: str | None, seconds: float, equations: str) -> None:
     """The cheapest action under causes: time, cost, other methods, and the nearest row that ignores causes."""
     if only in (None, "literature"):
         table = Table("model", "people", "proven", "ms median", "worst", "grid", "gradient", "program")
@@ -269,7 +272,7 @@ def command(rows: int, peers: int, only: str | None, seconds: float) -> None:
         for name in GRAPHS:
             for forest in (False, True):
                 if only in (None, "forests" if forest else "data"):
-                    table.add_row(*_of_data(name, rows, seconds, forest=forest))
+                    table.add_row(*_of_data(name, rows, seconds, equations, forest=forest))
         console().print(table)
 
 
@@ -304,12 +307,12 @@ def _forest(data: Any, schema: Schema) -> Model:
     return import_model(fitted.fit(schema.encode(data.points()), data.labels), schema)
 
 
-def _of_data(name: str, rows: int, seconds: float, *, forest: bool) -> list[str]:
+def _of_data(name: str, rows: int, seconds: float, equations: str, *, forest: bool) -> list[str]:
     data, model = datasets.load(name), datasets.network(name)
     graph, rules = GRAPHS[name]
     schema = model.schema
     model = _forest(data, schema) if forest else model
-    causes = CausalModel.fit(graph, user_columns(schema, data.points()), schema)
+    causes = CausalModel.fit(graph, user_columns(schema, data.points()), schema, equations)
     for fit in causes.fits:
         console().print(str(fit))
     explainer = Explainer(model).using(reasons=False, limits=Limits(seconds=seconds))

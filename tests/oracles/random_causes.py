@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeRegressor
 
 from ifonly import (
     Binary,
@@ -49,10 +56,13 @@ class CausalCase:
     constraints: tuple[AnyConstraint, ...]
     functions: dict[str, Any]
     """By feature with causes: its equation as a function of a point."""
+    fitted: Any = None
+    """The trees that decide, as scikit-learn has them."""
 
 
-def causal_case(seed: int, most: int = 5, trees: bool = False) -> CausalCase:
-    """From 3 features to `most`; the model is a linear one, a network, or with `trees` a forest or boosted trees."""
+def causal_case(seed: int, most: int = 5, trees: bool = False, kinds: int = 3) -> CausalCase:
+    """From 3 features to `most`; the model is a linear one, a network, or with `trees` a forest or boosted trees. With 4
+    kinds of equations, some are trees."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, most + 1))
     features = [_feature(f"x{g}", rng) for g in range(n)]
@@ -64,7 +74,7 @@ def causal_case(seed: int, most: int = 5, trees: bool = False) -> CausalCase:
         if isinstance(feature, Categorical) or rng.random() < 0.3:
             continue
         parents = sorted(rng.choice(g, size=int(rng.integers(1, min(g, 3) + 1)), replace=False).tolist())
-        equations[feature.name], functions[feature.name] = _equation(schema, parents, feature, rng)
+        equations[feature.name], functions[feature.name] = _equation(schema, parents, feature, rng, kinds)
     fees = {name: float(rng.choice([0.0, 0.02, 0.3])) for name in equations}
     causes = CausalModel(schema, equations, holding=fees if rng.random() < 0.5 else float(rng.choice([0.0, 0.01, 0.2])))
     columns = len(schema.columns)
@@ -87,17 +97,18 @@ def causal_case(seed: int, most: int = 5, trees: bool = False) -> CausalCase:
     if len(numbers) >= 2 and rng.random() < 0.3:
         constraints.append(Rule(f"{numbers[0]} + {numbers[-1]} <= {float(rng.integers(1, 6)) + 0.25}"))
     if trees:
-        model = _trees_like(model, rng)
+        model = import_model(_fitted_like(model, rng), schema)
     case = CausalCase(
         schema, causes, model, person, Distance(norm, weights=weights, **directions), tuple(constraints), functions
     )
     free = list(schema.names)
-    while math.prod(map(len, _choices(case))) > MOST_ACTIONS:  # fix features until all actions can be tried
+    most_actions = MOST_ACTIONS if kinds == 3 else MOST_ACTIONS // 5  # trees are asked one row after the other
+    while math.prod(map(len, _choices(case))) > most_actions:  # fix features until all actions can be tried
         case = replace(case, constraints=(*case.constraints, Fixed(free.pop(int(rng.integers(0, len(free)))))))
     return case
 
 
-def _trees_like(model: Model, rng: np.random.Generator, trees: int = 7, depth: int = 4) -> Model:
+def _fitted_like(model: Model, rng: np.random.Generator, trees: int = 7, depth: int = 4) -> Any:
     """A small forest or boosted trees, fitted to the decisions of a network."""
     schema = model.schema
     points = np.array([[_any_value(f, rng) for f in schema.features] for _ in range(120)])
@@ -109,7 +120,7 @@ def _trees_like(model: Model, rng: np.random.Generator, trees: int = 7, depth: i
         if rng.random() < 0.5
         else GradientBoostingClassifier(n_estimators=trees, max_depth=min(depth, 3), random_state=seed)
     )
-    return import_model(fitted.fit(schema.encode(points), labels), schema)
+    return fitted.fit(schema.encode(points), labels)
 
 
 def _feature(name: str, rng: np.random.Generator) -> Any:
@@ -140,10 +151,15 @@ def _largest(schema: Schema) -> list[float]:
     return ends
 
 
-def _equation(schema: Schema, parents: list[int], feature: Any, rng: np.random.Generator) -> tuple[Any, Any]:
+# size: each kind of equation, made and evaluated
+def _equation(
+    schema: Schema, parents: list[int], feature: Any, rng: np.random.Generator, kinds: int
+) -> tuple[Any, Any]:
     causes = [schema.features[p] for p in parents]
     names = [f.name for f in causes]
-    kind = int(rng.integers(0, 3))
+    kind = int(rng.integers(0, kinds))
+    if kind == 3:
+        return _trees(causes, parents, rng)
     if kind == 0 and all(not isinstance(f, Real) for f in causes):
         values = {}
         for key in itertools.product(*([f.value(float(k)) for k in range(f.count)] for f in causes)):
@@ -179,6 +195,29 @@ def _equation(schema: Schema, parents: list[int], feature: Any, rng: np.random.G
         return total
 
     return LinearEquation(weights, start), linear
+
+
+def _trees(causes: list[Any], parents: list[int], rng: np.random.Generator) -> tuple[Any, Any]:
+    """A tree, a forest or boosted trees of numbers drawn at random, evaluated by scikit-learn."""
+    own, seed = Schema(causes), int(rng.integers(0, 1000))
+    points = np.array([[_any_value(f, rng) for f in causes] for _ in range(60)])
+    points = np.round(points, 1)  # cuts that are near to one another
+    drawn = rng.normal(size=60) * 0.7 + points[:, 0]
+    fitted = [
+        DecisionTreeRegressor(max_depth=3, random_state=seed),
+        RandomForestRegressor(3, max_depth=3, random_state=seed),
+        GradientBoostingRegressor(n_estimators=5, max_depth=2, random_state=seed),
+        HistGradientBoostingRegressor(max_iter=4, max_bins=8, min_samples_leaf=4, early_stopping=False),
+    ][int(rng.integers(0, 4))].fit(own.encode(points), drawn)
+    known: dict[tuple[float, ...], float] = {}
+
+    def value(point: Any) -> float:
+        key = tuple(float(point[g]) for g in parents)
+        if key not in known:
+            known[key] = float(fitted.predict(own.encode(np.array([key])))[0])
+        return known[key]
+
+    return ModelEquation([f.name for f in causes], fitted), value
 
 
 def _choices(case: CausalCase) -> list[list[float | None]]:
@@ -269,25 +308,65 @@ def _cost(case: CausalCase, before: Any, chosen: Any) -> float:
             return sum(parts) / size
 
 
-def real_case(seed: int, trees: bool = False) -> CausalCase:
+def real_case(seed: int, trees: bool = False, numbers: bool = False) -> CausalCase:
     """Real numbers, linear equations, l1: 3 to 6 features in a random graph, a linear model or a ReLU network; or 3 of
-    them and a few trees."""
+    them and a few trees. With `numbers` 3 to 8, some of them whole numbers, and equations of all kinds."""
     rng = np.random.default_rng([seed, 7])
-    n = 3 if trees else int(rng.integers(3, 7))
-    schema = Schema([Real(f"x{g}", -2.0, 3.0) for g in range(n)])
+    n = int(rng.integers(3, 9)) if numbers else 3 if trees else int(rng.integers(3, 7))
+    whole = rng.random(n) < 0.3 if numbers else np.zeros(n, dtype=bool)
+    schema = Schema([Integer(f"x{g}", -2, 3) if whole[g] else Real(f"x{g}", -2.0, 3.0) for g in range(n)])
     equations: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     for g in range(1, n):
-        parents = [p for p in range(g) if rng.random() < 0.5]
+        parents = [p for p in range(g) if rng.random() < (0.3 if numbers and n > 5 else 0.5)]
         if parents:
-            weights = {f"x{p}": float(rng.normal() * 0.7) for p in parents}
-            equations[f"x{g}"] = LinearEquation(weights, float(rng.normal() * 0.3))
+            kind = int(rng.integers(0, 3)) if numbers else 0
+            equations[f"x{g}"], functions[f"x{g}"] = _of_numbers(schema, parents, kind, rng)
     causes = CausalModel(schema, equations, holding=float(rng.choice([0.0, 0.01, 0.1])))
     hidden = int(rng.choice([0, 4, 6]))
     shapes = [(1, n)] if not hidden else [(hidden, n), (1, hidden)]
     layers = [(rng.normal(size=shape), rng.normal(size=shape[0]) * 0.5) for shape in shapes]
     model = network_model(Network.of(layers), schema, classes=("no", "yes"))
-    person = {name: float(np.round(rng.uniform(-1.5, 2.5), 3)) for name in schema.names}
+    person = {
+        name: float(np.round(rng.uniform(-1.5, 2.5), 0 if whole[g] else 3)) for g, name in enumerate(schema.names)
+    }
     weights = {name: float(rng.choice([0.5, 1.0, 2.0])) for name in schema.names}
+    fitted = None
     if trees:
-        model = _trees_like(model, rng, trees=3, depth=2)
-    return CausalCase(schema, causes, model, person, Distance("l1", weights=weights), (), {})
+        fitted = _fitted_like(model, rng, trees=3, depth=2)
+        model = import_model(fitted, schema)
+    return CausalCase(schema, causes, model, person, Distance("l1", weights=weights), (), functions, fitted)
+
+
+def _of_numbers(schema: Schema, parents: list[int], kind: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    names = [schema.names[p] for p in parents]
+    if kind == 0:
+        weights = {name: float(rng.normal() * 0.7) for name in names}
+        start = float(rng.normal() * 0.3)
+        return LinearEquation(
+            weights, start
+        ), lambda point: start + sum(w * point[p] for p, w in zip(parents, weights.values(), strict=True))
+    if kind == 1:
+        w1, b1, w2 = rng.normal(size=(2, len(parents))) * 0.6, rng.normal(size=2) * 0.5, rng.normal(size=(1, 2))
+        network = Network.of([(w1, b1), (w2, np.zeros(1))])
+        return ModelEquation(names, network), lambda p: float((w2 @ np.maximum(w1 @ p[parents] + b1, 0.0))[0])
+    rows = np.round(rng.uniform(-2.0, 3.0, size=(40, len(parents))), 1)
+    seed = int(rng.integers(0, 1000))
+    fitted = (
+        RandomForestRegressor(2, max_depth=2, random_state=seed)
+        if rng.random() < 0.5
+        else GradientBoostingRegressor(n_estimators=3, max_depth=2, learning_rate=0.5, random_state=seed)
+    ).fit(rows, rows[:, 0] + rng.normal(size=40) * 0.7)
+    return ModelEquation(names, fitted), lambda p: float(fitted.predict(p[None, parents])[0])
+
+
+def estimators(fitted: Any) -> tuple[list[Any], float, float]:
+    """Of a forest or boosted trees of scikit-learn: its trees, what their values are multiplied by, and what is added:
+    a regression's value, or a number that is above 0 where it says "yes"."""
+    if isinstance(fitted, RandomForestRegressor | RandomForestClassifier):
+        trees = [one.tree_ for one in fitted.estimators_]
+        return trees, 1.0 / len(trees), -0.5 if isinstance(fitted, RandomForestClassifier) else 0.0
+    trees = [one.tree_ for one in fitted.estimators_[:, 0]]
+    prior = np.ravel(fitted.init_.class_prior_ if hasattr(fitted.init_, "class_prior_") else fitted.init_.constant_)
+    start = math.log(prior[1] / prior[0]) if len(prior) > 1 else float(prior[0])
+    return trees, fitted.learning_rate, start

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from causal_program import cheapest_by_program
 from random_causes import CausalCase, causal_case, cheapest_by_trying, real_case
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.optimize import linprog
 
 from ifonly import ClassTarget, Explainer, Recourse
 
@@ -61,11 +62,29 @@ def test_trees_against_trying_all_actions(seed: int) -> None:
 
 
 @pytest.mark.long(keep=4)
+@pytest.mark.parametrize("trees", [False, True])
+@pytest.mark.parametrize("seed", range(CASES))
+def test_equations_of_trees_against_trying_all_actions(seed: int, trees: bool) -> None:
+    case = causal_case(seed + 3000, 8 if seed % 4 == 1 else 4, trees=trees, kinds=4)
+    target = other(case)
+    check(case, target, asked(case, target), cheapest_by_trying(case, target))
+
+
+@pytest.mark.long(keep=4)
+@pytest.mark.parametrize("trees", [False, True])
+@pytest.mark.parametrize("seed", range(CASES))
+def test_all_kinds_of_equations_against_a_program_of_the_whole(seed: int, trees: bool) -> None:
+    case = real_case(seed + 100, trees=trees, numbers=True)
+    target = other(case)
+    check(case, target, asked(case, target), cheapest_by_program(case, target))
+
+
+@pytest.mark.long(keep=4)
 @pytest.mark.parametrize("seed", range(CASES // 2))
 def test_against_a_program_of_the_whole(seed: int) -> None:
     case = real_case(seed)
     target = other(case)
-    check(case, target, asked(case, target), program(case, target))
+    check(case, target, asked(case, target), cheapest_by_program(case, target))
 
 
 @pytest.mark.long(keep=4)
@@ -114,62 +133,3 @@ def least_over_cells(case: CausalCase, target: ClassTarget) -> float:
                 found = linprog(np.tile(price[free], 2), A_ub=np.vstack([split, -split]), b_ub=ends, bounds=(0, None))
                 best = min(best, float(found.fun) + fees) if found.status == 0 else best
     return best
-
-
-def program(case: CausalCase, target: ClassTarget) -> float:
-    """The least l1 cost by HiGHS: x, a, |a - x|, z, and a big-M program of the network; linear equations only."""
-    schema, before, n = case.schema, case.schema.read(case.person), len(case.schema)
-    noise, weight = case.causes.noise(before[None, :])[0], case.distance.weight_vector(schema)
-    layers = [(layer.weight, layer.bias) for layer in case.model.network.layers]
-    hidden = len(layers[0][1]) if len(layers) > 1 else 0
-    x, a, d, z = (np.arange(k * n, (k + 1) * n) for k in range(4))
-    h, on = 4 * n + np.arange(hidden), 4 * n + hidden + np.arange(hidden)
-    size = 4 * n + 2 * hidden
-    rows: list[Any] = []
-    ends: list[tuple[float, float]] = []
-
-    def add(terms: dict[int, float], low: float, high: float = math.inf) -> None:
-        row = np.zeros(size)
-        for k, value in terms.items():
-            row[k] += value
-        rows.append(row)
-        ends.append((low, high))
-
-    big = 1e3
-    for g, name in enumerate(schema.names):
-        add({d[g]: 1.0, a[g]: -1.0}, -before[g])
-        add({d[g]: 1.0, a[g]: 1.0}, before[g])
-        if name not in case.causes.graph:
-            add({x[g]: 1.0, a[g]: -1.0}, 0.0, 0.0)
-            continue
-        equation = case.causes.equations[name]
-        follow = {x[g]: 1.0, **{x[schema.index(p)]: -w for p, w in equation.weights.items()}}
-        add({**follow, z[g]: big}, equation.intercept + noise[g])
-        add({**{k: -v for k, v in follow.items()}, z[g]: big}, -equation.intercept - noise[g])
-        for sign in (1.0, -1.0):
-            add({x[g]: sign, a[g]: -sign, z[g]: -big}, -big)
-            add({a[g]: sign, z[g]: big}, sign * before[g])
-    first, bias = layers[0]
-    for k in range(hidden):
-        inside = {x[g]: first[k, g] for g in range(n)}
-        add({h[k]: 1.0, **{g: -v for g, v in inside.items()}}, bias[k])
-        add({h[k]: -1.0, on[k]: -big, **inside}, -bias[k] - big)
-        add({h[k]: -1.0, on[k]: big}, 0.0)
-    last, offset = layers[-1]
-    read = h if hidden else x
-    sign = 1.0 if target.label == "yes" else -1.0
-    add({read[k]: sign * float(v) for k, v in enumerate(last[0])}, target.margin - sign * float(offset[0]))
-    cost = np.zeros(size)
-    for g, feature in enumerate(schema.features):
-        cost[d[g]] = weight[g] / feature.width / n  # type: ignore[union-attr]
-        cost[z[g]] = weight[g] * (case.causes.fee(schema.names[g]) if schema.names[g] in case.causes.graph else 0.0) / n
-    low, high = np.zeros(size), np.full(size, big)
-    for g, feature in enumerate(schema.features):
-        low[[x[g], a[g]]], high[[x[g], a[g]]] = feature.lower, feature.upper  # type: ignore[union-attr]
-    high[z], high[on] = 1.0, 1.0
-    whole = np.isin(np.arange(size), [*z, *on]).astype(int)
-    sides = np.array(ends).T
-    found = milp(cost, constraints=LinearConstraint(np.array(rows), *sides), integrality=whole, bounds=Bounds(low, high),
-                 options={"mip_rel_gap": 0.0})  # fmt: skip
-    assert found.status in (0, 2)
-    return float(found.fun) if found.status == 0 else math.inf

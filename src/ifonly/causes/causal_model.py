@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.causes.equations import CompiledEquation, Equation, LinearEquation, ModelEquation, TableEquation
 from ifonly.causes.graphs import Graph, graph_of, in_order
+from ifonly.causes.tree_equations import step_of
 from ifonly.errors import ModelError, QuestionError, RowError
 from ifonly.printing import shown
-from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
+from ifonly.schema import Choice, Feature, Numeric, Real, Schema
 from ifonly.schema.values import Value, plain
 
 Floats = NDArray[np.float64]
@@ -179,7 +180,8 @@ class CausalModel:
 
     @classmethod
     def fit(cls, graph: Any, table: Any, schema: Schema, equations: str = "linear") -> CausalModel:
-        """Equations learned from a table: "linear", or "network" (8 ReLU neurons); `fits` says how well they fit."""
+        """Equations learned from a table: "linear", "network" (8 ReLU neurons) or "boosted" (20 small trees); `fits`
+        says how well they fit."""
         from ifonly.causes.fitting import fitted
 
         return fitted(cls, graph, table, schema, equations)
@@ -324,13 +326,6 @@ def unrolled_ends(schema: Schema) -> list[tuple[Floats, Floats]]:
 def value_ends(feature: Feature) -> tuple[float, float]:
     """The least and the largest value of a feature in a point."""
     return (feature.lower, feature.upper) if isinstance(feature, Numeric) else (0.0, len(feature.options) - 1.0)
-
-
-def step_of(feature: Feature) -> float | None:
-    """The step from one value in a point to the next; None for real numbers without one."""
-    if isinstance(feature, Real):
-        return None if feature.grid is None else float(feature.grid.step)
-    return float(feature.step) if isinstance(feature, Integer) else 1.0
 
 
 def _check_complete(feature: Feature) -> None:

@@ -2,10 +2,11 @@
 
     LinearEquation    a weight per number, a value per option
     TableEquation     a number for each combination of values of features that have few
-    ModelEquation     a fitted regression: linear, a ReLU network, or trees over features with few values
+    ModelEquation     a fitted regression: linear, a ReLU network, or trees (`tree_equations`)
 
 Compiled for a schema, each is a ReLU network over *unrolled* columns of the causes: a number is one column, a feature
-with k options k columns of 0 and 1. Levels and the two values of a binary feature are numbered from 0.
+with k options k columns of 0 and 1, as has a number that trees part into k cells. Levels and the two values of a binary
+feature are numbered from 0.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
+from ifonly.causes.tree_equations import cell_of, tree_network
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model import Model, Network
 from ifonly.model.importers import import_model
@@ -47,6 +49,10 @@ class CompiledEquation:
     options: tuple[int, ...]
     """Of each cause, how many options; 0 for a number."""
     original: Model | None = None
+    cuts: tuple[Floats | None, ...] = ()
+    """Of trees, for each cause: where they part its numbers into cells; None for options."""
+    ends: tuple[float, float] | None = None
+    """Of trees, bounds of their value."""
 
     def values(self, points: Floats) -> Floats:
         """The value of the equation for each point of the whole schema."""
@@ -57,11 +63,15 @@ class CompiledEquation:
 
     def unrolled(self, own: Floats) -> Floats:
         """Points of the causes as unrolled columns."""
-        columns = [
-            own[:, [k]] if not count else np.asarray(own[:, [k]] == np.arange(count), dtype=np.float64)
-            for k, count in enumerate(self.options)
-        ]
+        columns = [self._columns(k, own[:, k]) for k in range(len(self.options))]
         return np.concatenate(columns, axis=1)
+
+    def _columns(self, k: int, values: Floats) -> Floats:
+        cuts = self.cuts[k] if self.cuts else None
+        if cuts is None and not self.options[k]:
+            return values[:, None]
+        count, place = (self.options[k], values) if cuts is None else (len(cuts) + 1, cell_of(cuts, values))
+        return np.asarray(place[:, None] == np.arange(count), dtype=np.float64)
 
     @cached_property
     def gains(self) -> Floats:
@@ -72,7 +82,9 @@ class CompiledEquation:
         return np.asarray(size[0])
 
     def interval(self, lower: Floats, upper: Floats) -> tuple[float, float]:
-        """Bounds of the value where the unrolled columns are between these."""
+        """Bounds of the value where the unrolled columns are between these; of trees, anywhere."""
+        if self.ends is not None:
+            return self.ends
         low, high = _image(self.codes, np.zeros(len(self.codes)), lower, upper)
         for layer in self.network.layers[:-1]:
             low, high = (np.maximum(end, 0.0) for end in _image(layer.weight, layer.bias, low, high))
@@ -209,7 +221,7 @@ def _read_value(value: Any, follower: Feature) -> float:
 class ModelEquation:
     """A fitted regression of a feature on its causes, which it takes in this order: ModelEquation(["Age"], regressor).
 
-    Whatever `import_model` reads: linear, a ReLU network, or trees over features with few values. A model in float32 is
+    Whatever `import_model` reads: linear, a ReLU network, or trees. A model in float32 is
     evaluated as the same function in float64.
     """
 
@@ -222,9 +234,13 @@ class ModelEquation:
         if self.model is None or isinstance(self.model, bool | int | float | type):
             raise ModelError(f"A fitted equation has a regression model; {shown(self.model)} is none.")
 
+    def own_schema(self, schema: Schema) -> Schema:
+        """The causes, as the regression takes them."""
+        return Schema([schema[name] for name in self.parents])
+
     def imported(self, schema: Schema, follower: Feature) -> Model:
         """The regression as a model of the causes, imported once."""
-        own = Schema([schema[name] for name in self.parents])
+        own = self.own_schema(schema)
         if own not in self._made:
             given = Path(self.model) if isinstance(self.model, str) else self.model
             try:
@@ -248,15 +264,18 @@ class ModelEquation:
         network = model.function.as_network()
         if network is not None:
             return _compiled(schema, self.parents, network, _codes(features), original)
-        if model.function.as_trees() is None:
+        trees = model.function.as_trees()
+        if trees is None:
             raise UnsupportedModel(
-                f"The equation of '{follower.name}' is {model.function.name}; supported are linear regressions, ReLU "
-                f"networks, tables, and trees over features with few values.",
+                f"The equation of '{follower.name}' is {model.function.name}, which cannot be searched exactly behind "
+                f'others: fit it as "linear", as a ReLU "network" or as "boosted" trees instead, as CausalModel.fit '
+                f"does.",
                 operation=model.function.name,
             )
-        cases = cases_of(features, follower)
-        values = model.scores(np.array(cases))[:, 0].tolist()
-        return _compiled(schema, self.parents, table_network(features, values), original=original)
+        made = tree_network(trees, follower)
+        codes = np.eye(made.network.layers[0].weight.shape[1])
+        compiled = _compiled(schema, self.parents, made.network, codes, original)
+        return replace(compiled, cuts=made.cuts, ends=made.ends)
 
     def to_dict(self) -> dict[str, Any]:
         raise ModelError("A fitted equation is written as plain data by its causal model, which knows its schema.")
@@ -278,7 +297,7 @@ def cases_of(features: Sequence[Feature], follower: Feature) -> list[tuple[float
             columns.append([feature.lower + k * feature.step for k in range(feature.count)])
         else:
             raise UnsupportedModel(
-                f"The equation of '{follower.name}' is a table or trees over '{feature.name}', where it jumps; "
+                f"The equation of '{follower.name}' is a table over '{feature.name}', where it jumps; "
                 f"jumps are exact only over options and few whole numbers.",
                 operation="table",
             )

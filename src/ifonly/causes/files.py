@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ifonly.causes.equations import Equation, LinearEquation, ModelEquation, TableEquation, cases_of
+from ifonly.causes.equations import Equation, LinearEquation, ModelEquation, TableEquation
 from ifonly.errors import FileError, IfonlyError, ModelError
 from ifonly.model import Network
+from ifonly.model.trees.files import trees_from_dict, trees_to_dict
 from ifonly.printing import json_text, shown
 from ifonly.schema import Schema
 from ifonly.schema.io import read_json, write_whole
@@ -22,7 +24,7 @@ FORMAT, VERSION = "ifonly-causes", 1
 
 
 def causes_to_dict(causes: CausalModel) -> dict[str, Any]:
-    """The equations as plain data; of fitted ones the network, or the table of trees."""
+    """The equations as plain data; of fitted ones the network, or the trees."""
     equations = {name: _to_dict(causes, name, one) for name, one in causes.equations.items()}
     return {"format": FORMAT, "version": VERSION, "equations": equations, "holding": causes.holding}
 
@@ -33,11 +35,9 @@ def _to_dict(causes: CausalModel, name: str, equation: Equation) -> dict[str, An
     compiled, schema = causes.compiled[causes.schema.index(name)], causes.schema
     model = equation.imported(schema, schema[name])
     if model.function.as_network() is None:
-        features = [schema[one] for one in equation.parents]
-        cases = cases_of(features, schema[name])
-        values = model.scores(np.array(cases))[:, 0].tolist()
-        keys = [tuple(f.value(v) for f, v in zip(features, case, strict=True)) for case in cases]
-        return TableEquation(equation.parents, dict(zip(keys, values, strict=True))).to_dict()
+        trees = trees_to_dict(model)
+        written = {key: one.tolist() if isinstance(one, np.ndarray) else one for key, one in trees.items()}
+        return {"kind": "trees", "parents": list(equation.parents), "trees": written}
     layers = [{"weight": one.weight.tolist(), "bias": one.bias.tolist()} for one in compiled.network.layers]
     return {"kind": "network", "parents": list(equation.parents), "layers": layers}
 
@@ -56,7 +56,7 @@ def causes_from_dict(cls: type[CausalModel], data: Any, schema: Schema) -> Causa
     read = {}
     for name, one in equations.items():
         try:
-            read[name] = _from_dict(one)
+            read[name] = _from_dict(one, schema)
         except IfonlyError as error:
             raise ModelError(f"The equation of {shown(name)}: {error}") from None
     return cls(schema, read, **({"holding": data["holding"]} if "holding" in data else {}))
@@ -66,10 +66,11 @@ _ENTRIES = {
     "linear": ("weights", "intercept"),
     "table": ("parents", "values"),
     "network": ("parents", "layers"),
+    "trees": ("parents", "trees"),
 }
 
 
-def _from_dict(data: Any) -> Equation:
+def _from_dict(data: Any, schema: Schema) -> Equation:
     kind = data.get("kind") if isinstance(data, Mapping) else None
     if not isinstance(kind, str) or kind not in _ENTRIES or set(data) != {"kind", *_ENTRIES[kind]}:
         listed = "; ".join(f'"{name}" with {" and ".join(entries)}' for name, entries in _ENTRIES.items())
@@ -83,6 +84,9 @@ def _from_dict(data: Any) -> Equation:
         )
     if kind == "table":
         return TableEquation(data["parents"], _pairs(data["values"]))
+    if kind == "trees":
+        equation = ModelEquation(data["parents"], data["trees"])  # which checks the names
+        return replace(equation, model=trees_from_dict(data["trees"], equation.own_schema(schema)))
     layers = data["layers"]
     if not isinstance(layers, list) or not all(
         isinstance(one, Mapping) and set(one) == {"weight", "bias"} for one in layers

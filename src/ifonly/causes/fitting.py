@@ -1,4 +1,4 @@
-"""Equations learned from a table: least squares, or a small ReLU network; with how well they fit rows held out."""
+"""Equations learned from a table: least squares, a small ReLU network or a few boosted trees; and how well they fit."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-KINDS = ("linear", "network")
+KINDS = ("linear", "network", "boosted")
 LEAST_ROWS = 10
 HELD_OUT = 5
 """Every so many rows, one is kept to judge the fit; the equation is fitted to all of them afterwards."""
 NEURONS = 8
+BOOSTED = {"max_iter": 20, "max_leaf_nodes": 4, "max_bins": 24, "learning_rate": 0.2, "early_stopping": False}
+"""Few leaves over few bins: what is exact has to be searched."""
 
 
 def fitted(cls: type[CausalModel], graph: Any, table: Any, schema: Any, equations: Any) -> CausalModel:
@@ -33,7 +35,7 @@ def fitted(cls: type[CausalModel], graph: Any, table: Any, schema: Any, equation
     if not isinstance(schema, Schema):
         raise ModelError(f"Say what a row is with a Schema; got {shown(schema)}.")
     if not isinstance(equations, str) or equations not in KINDS:
-        raise ModelError(f"Equations are fitted as {' or '.join(KINDS)}; got {shown(equations)}.")
+        raise ModelError(f"Equations are fitted as {', '.join(KINDS[:-1])} or {KINDS[-1]}; got {shown(equations)}.")
     causes, points = graph_of(graph, schema), read_points(schema, table)
     points = points[~np.isnan(points).any(axis=1)]
     if len(points) < LEAST_ROWS:
@@ -54,7 +56,11 @@ def fitted(cls: type[CausalModel], graph: Any, table: Any, schema: Any, equation
 
 def _equation(schema: Schema, parents: Sequence[str], points: Floats, g: int, kind: str) -> Equation:
     places = [schema.index(name) for name in parents]
-    return _network(schema, parents, points, g) if kind == "network" else _linear(schema, places, points, g)
+    if kind == "linear":
+        return _linear(schema, places, points, g)
+    own = Schema([schema[name] for name in parents])
+    made = _network if kind == "network" else _boosted
+    return ModelEquation(parents, made(own, own.encode(points[:, places]), points[:, g]))
 
 
 def _linear(schema: Schema, places: Sequence[int], points: Floats, g: int) -> LinearEquation:
@@ -84,20 +90,25 @@ def _linear(schema: Schema, places: Sequence[int], points: Floats, g: int) -> Li
     return LinearEquation(weights, float(target.mean() - middle @ solution))
 
 
-def _network(schema: Schema, parents: Sequence[str], points: Floats, g: int) -> ModelEquation:
+def _boosted(own: Schema, rows: Floats, target: Floats) -> Any:
+    try:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+    except ImportError:
+        raise MissingExtra("scikit-learn", extra="sklearn", needed_for="Fitting boosted trees") from None
+    return HistGradientBoostingRegressor(**BOOSTED, random_state=0).fit(rows, target)
+
+
+def _network(own: Schema, rows: Floats, target: Floats) -> Any:
     try:
         from sklearn.neural_network import MLPRegressor
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
     except ImportError:
         raise MissingExtra("scikit-learn", extra="sklearn", needed_for="Fitting networks") from None
-    own = Schema([schema[name] for name in parents])
-    rows = own.encode(points[:, [schema.index(name) for name in parents]])
-    target = points[:, g]
     scale = float(target.std()) or 1.0
     network = MLPRegressor(hidden_layer_sizes=(NEURONS,), alpha=1e-3, max_iter=2000, solver="lbfgs", random_state=0)
     pipeline = make_pipeline(StandardScaler(), network).fit(rows, (target - target.mean()) / scale)
-    return ModelEquation(parents, _rescaled(pipeline, own, float(target.mean()), scale))
+    return _rescaled(pipeline, own, float(target.mean()), scale)
 
 
 def _rescaled(pipeline: Any, own: Schema, middle: float, scale: float) -> Any:

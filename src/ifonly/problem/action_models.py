@@ -16,6 +16,7 @@ from ifonly.model.kind import Kind, Precision
 from ifonly.model.rounding import column_box, exact_columns
 from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.problem.actions import ActionSpace
+from ifonly.schema import Choice
 
 Floats = NDArray[np.float64]
 
@@ -156,7 +157,10 @@ def _of_actions(function: Kind, space: ActionSpace) -> Kind:
     trees = function.as_trees()
     if trees is not None:  # the features of a row have the same places in an action, and trees read no other
         assert space.for_trees
-        return replace(trees, ensemble=replace(trees.ensemble, columns=len(space.schema)), schema=space.schema)
+        own = trees.ensemble
+        widest = max((len(f.options) for f in space.schema.features if isinstance(f, Choice)), default=0)
+        sets = np.pad(own.sets, ((0, 0), (0, widest - own.sets.shape[1])))  # cells may be more than options
+        return replace(trees, ensemble=replace(own, columns=len(space.schema), sets=sets), schema=space.schema)
     if function.as_network() is None and function.as_smooth_network() is None:
         raise UnsupportedQuestion(
             f"The cheapest action under causes is found for networks, linear models, scorecards and trees; this model "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.causes.causal_model import value_ends
+from ifonly.causes.tree_equations import cell_of
 from ifonly.problem.actions import WITHIN, ActionSpace
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.schema import Schema
@@ -78,6 +79,35 @@ class TiedValue:
 
     def describe(self) -> str:
         return f"{self.space.rows_schema.names[self.place]} follows from its causes"
+
+
+@dataclass(frozen=True, eq=False)
+class TiedCell:
+    """The unknown cell of a number that trees look at is the one that the number is in."""
+
+    space: ActionSpace
+    place: int
+
+    @property
+    def derives(self) -> str:
+        return self.space.schema.names[self.space.cells[self.place]]
+
+    def check(self, schema: Schema) -> None:
+        """It fits the schema that it was made with."""
+
+    def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
+        row = self.space.followed_row(after, "after")[0]
+        return bool(cell_of(self.space.cuts[self.place], row[self.place]) == after[self.space.cells[self.place]])
+
+    def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> Mask:
+        cells = cell_of(self.space.cuts[self.place], self.space.rows(after)[:, self.place])
+        return np.asarray(cells == after[:, self.space.cells[self.place]])
+
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
+        return self.space.cell_parts(self.place)
+
+    def describe(self) -> str:
+        return f"{self.space.rows_schema.names[self.place]} is in its cell"
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,10 @@ unknown as well (*boxed*): in a box of cells it is between two ends, which are f
 
     end below <= a + f(x) - c <= end above
 
-and a row that is found there gets the values that follow (`completed`).
+and a row that is found there gets the values that follow (`completed`). Where equations are trees, which cell a number
+is in that they part is an unknown, too, with a column per cell: of the lowest and the highest number of each cell,
+
+    lowest . cell <= x <= highest . cell
 
 All else is what it was: constraints on single features are about actions, and costs are those of a.
 (`answering.recourse` goes through the sets.)
@@ -24,18 +27,21 @@ All else is what it was: constraints on single features are about actions, and c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.causes.causal_model import TIE, CausalModel, step_of, value_ends
+from ifonly.causes.causal_model import TIE, CausalModel, value_ends
+from ifonly.causes.tree_equations import cell_of, step_of
 from ifonly.model import Network
 from ifonly.model.flow import Flow
 from ifonly.model.rounding import column_box
+from ifonly.problem.action_cells import EXTRA, check_clear, cuts_of, ends_of_cells, merging
 from ifonly.problem.composed_rule import last_of
 from ifonly.problem.lowering import unrolling
 from ifonly.problem.parts import Part, UnrolledColumns
@@ -47,8 +53,6 @@ Mask = NDArray[np.bool_]
 
 WITHIN = 0.5
 """Of the distance from an end at which a follower is settled there: so far beyond it is searched."""
-EXTRA = 2.0**-20
-"""Of the size of the values of an equation, beyond those of rows of the schema: bounds are no matter of rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +100,9 @@ class ActionSpace:
                 (low, high), snap = value_ends(own.features[g]), self.causes.snaps[g]
                 sides = [_unused(f"{name} (end {side})", names) for side in ("below", "above")]
                 features += [Real(side, low - snap, high + snap) for side in sides]
+        for g, cuts in self.cuts.items():
+            options = [str(k) for k in range(len(cuts) + 1)]
+            features.append(Categorical(_unused(f"{own.names[g]} (cell)", names), options))
         return Schema(features)
 
     def _ends(self, g: int) -> tuple[float, float]:
@@ -103,6 +110,23 @@ class ActionSpace:
         low, high = self.causes.spans[g]
         extra = EXTRA * (1.0 + abs(low) + abs(high))
         return low - extra, high + extra
+
+    @cached_property
+    def cuts(self) -> dict[int, Floats]:
+        """By the places of the numbers that trees look at, from which something follows: where they part them."""
+        return cuts_of(self.causes, self.following)
+
+    @cached_property
+    def cells(self) -> dict[int, int]:
+        """Where it says which cell such a number is in."""
+        first = len(self.schema) - len(self.cuts)
+        return {g: first + k for k, g in enumerate(self.cuts)}
+
+    @cached_property
+    def cell_ends(self) -> dict[int, tuple[Floats, Floats]]:
+        """The lowest and the highest number of each of its cells."""
+        features, start = self.rows_schema.features, UnrolledColumns(self.rows_schema).start
+        return {g: ends_of_cells(features[g], cuts, float(self.deviation[start[g]])) for g, cuts in self.cuts.items()}
 
     @cached_property
     def _places(self) -> tuple[dict[int, int], dict[int, int], dict[int, tuple[int, int]]]:
@@ -159,6 +183,9 @@ class ActionSpace:
             result[:, self.puts[g]] = points[:, g]
         for g, both in self.ends.items():
             result[:, both] = points[:, [g]]
+        for g, at in self.cells.items():
+            result[:, at] = cell_of(self.cuts[g], points[:, g])
+            check_clear(self.schema.features[g], points[:, g], result[:, at].astype(np.intp), self.cell_ends[g])
         if len(points) == 1:
             self.__dict__["_own"] = result.tobytes(), (points[0].copy(), np.ones(points.shape[1], dtype=np.bool_))
         return result
@@ -181,7 +208,10 @@ class ActionSpace:
     def completed(self, action: Floats) -> Floats:
         """The action whose unknowns are the values that follow, and whose ends are as they were."""
         result, unknown = action.copy(), list(self.unknown)
-        result[unknown] = self.rows(action[None, :])[0, unknown]
+        row = self.rows(action[None, :])[0]
+        result[unknown] = row[unknown]
+        for g, at in self.cells.items():
+            result[at] = cell_of(self.cuts[g], row[g])
         for g, both in self.ends.items():
             result[list(both)] = action[self.puts[g]]
         return result
@@ -226,7 +256,7 @@ class ActionSpace:
         ties: list[Flow] = []
         for g in self.following:
             equation, name = self.causes.compiled[g], mine.names[g]
-            first, *rest = (found[p] for p in equation.places.tolist())
+            first, *rest = self._causes(g, found, of)
             flow = (first.joined(rest, name=name) if rest else first).linear(equation.codes, name=name)
             for k, layer in enumerate(equation.network.layers):
                 flow = (flow.relu() if k else flow).linear(layer.weight, layer.bias, name=name)
@@ -239,8 +269,25 @@ class ActionSpace:
             if g in self.boxed:
                 below, above = (of(at) for at in self.ends[g])
                 ties += [number.plus(below, name=name, sign=-1.0), above.plus(number, name=name, sign=-1.0)]
+        for g, (low, high) in self.cell_ends.items():
+            cell, name = of(self.cells[g]), mine.names[g]
+            ties.append(found[g].plus(cell.linear(low[None, :], name=name), name=name, sign=-1.0))
+            ties.append(cell.linear(high[None, :], name=name).plus(found[g], name=name, sign=-1.0))
         every = [found[g] for g in range(len(mine))]
         return every[0].joined(every[1:], name="row"), ties
+
+    def _causes(self, g: int, found: dict[int, Flow], of: Callable[[int], Flow]) -> list[Flow]:
+        """The columns of the causes of a feature, as its equation takes them."""
+        equation, flows = self.causes.compiled[g], []
+        for p, cuts in zip_longest(equation.places.tolist(), equation.cuts):
+            if cuts is None:
+                flows.append(found[p])
+            elif not len(cuts):  # one cell
+                flows.append(found[p].linear(np.zeros((1, 1)), np.ones(1), name=self.rows_schema.names[g]))
+            else:
+                matrix = merging(cuts, self.cuts[p])
+                flows.append(of(self.cells[p]).linear(matrix, name=self.rows_schema.names[g]))
+        return flows
 
     def _tie(self, g: int, number: Flow, value: Flow) -> list[Flow]:
         """By how much a number is within half a step of a value, below and above."""
@@ -280,7 +327,14 @@ class ActionSpace:
 
     def tie_parts(self, g: int) -> Sequence[Part]:
         """That the number of a feature that follows is within half a step of its unknown, or between its ends."""
-        first, parts = UnrolledColumns(self.rows_schema).width + 2 * self.unknown.index(g), []
+        return self._pair(self.unknown.index(g))
+
+    def cell_parts(self, g: int) -> Sequence[Part]:
+        """That a number is between the ends of its cell."""
+        return self._pair(len(self.unknown) + list(self.cells).index(g))
+
+    def _pair(self, k: int) -> Sequence[Part]:
+        first, parts = UnrolledColumns(self.rows_schema).width + 2 * k, []
         for k in (first, first + 1):
             weight = np.zeros((1, len(self.network.layers[-1].bias)))
             weight[0, k] = 1.0
@@ -319,8 +373,10 @@ class ActionSpace:
             if g in self.tied:
                 continue
             equation = self.causes.compiled[g]
-            own = [result[int(start[p]) : int(start[p + 1])] for p in equation.places.tolist()]
-            result[start[g]] = 2.0 * self.causes.snaps[g] + float(equation.gains @ np.concatenate(own))
+            result[start[g]] = 2.0 * self.causes.snaps[g]
+            if not equation.cuts:  # in a cell, trees are constant
+                own = [result[int(start[p]) : int(start[p + 1])] for p in equation.places.tolist()]
+                result[start[g]] += float(equation.gains @ np.concatenate(own))
         return result
 
 

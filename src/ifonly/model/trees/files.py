@@ -37,14 +37,29 @@ def save_trees(model: Model, path: str | Path) -> None:
     """Write the trees of a model as .npz or .json, by the file's ending."""
     if not isinstance(model, Model):
         raise ModelError(f"save_trees writes the trees of a Model; got {shown(model)}.")
-    path, trees = path_of(path), model.function
+    path, data = path_of(path), trees_to_dict(model)
+    if path.suffix == ".json":
+        listed = {name: data[name].tolist() if name in ARRAYS else data[name] for name in data}
+        write_whole(path, (json.dumps(listed) + "\n").encode("utf-8"))
+    elif path.suffix == ".npz":
+        with replacing(path) as part, part.open("wb") as file:
+            head = {name: value for name, value in data.items() if name not in ARRAYS}
+            whole: dict[str, Any] = {"head": np.array(json.dumps(head)), **{name: data[name] for name in ARRAYS}}
+            np.savez_compressed(file, **whole)
+    else:
+        raise FileError(f"A file of trees ends in .npz or .json; '{path.name}' does not.")
+
+
+def trees_to_dict(model: Model) -> dict[str, Any]:
+    """The trees of a model as data: what a file holds, with numpy arrays."""
+    trees = model.function
     if not isinstance(trees, Trees):
         raise ModelError(
             f"This model is {trees.name}; save_network writes piecewise-linear networks, save_trees ensembles of "
             f"trees. Others stay in their own format (ONNX, for instance)."
         )
     how = trees.ensemble.summation
-    head: dict[str, Any] = {
+    return {
         "format": FORMAT,
         "version": VERSION,
         "schema": schema_to_json(Schema(model.schema.features)),
@@ -55,17 +70,8 @@ def save_trees(model: Model, path: str | Path) -> None:
         "scale": how.scale,
         "precision": how.precision,
         "ordered": how.ordered,
+        **_arrays(trees.ensemble),
     }
-    arrays = _arrays(trees.ensemble)
-    if path.suffix == ".json":
-        text = json.dumps({**head, **{name: array.tolist() for name, array in arrays.items()}}) + "\n"
-        write_whole(path, text.encode("utf-8"))
-    elif path.suffix == ".npz":
-        with replacing(path) as part, part.open("wb") as file:
-            whole: dict[str, Any] = {"head": np.array(json.dumps(head)), **arrays}
-            np.savez_compressed(file, **whole)
-    else:
-        raise FileError(f"A file of trees ends in .npz or .json; '{path.name}' does not.")
 
 
 def _arrays(ensemble: Ensemble) -> dict[str, NDArray[Any]]:
@@ -97,6 +103,18 @@ def load_trees(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (
             f"'{path}' is not a file of trees of ifonly, or is damaged ({type(error).__name__}: {error})."
         ) from None
     return stored.model(schema, classes)
+
+
+def trees_from_dict(data: Any, schema: Schema) -> Model:
+    """The inverse of `trees_to_dict`, of lists or of arrays."""
+    try:
+        head = _checked_head(data)
+        stored = _Stored.of(head, {name: _listed(name, head[name]) for name in ARRAYS})
+    except (FileError, ModelError):
+        raise
+    except Exception as error:  # hostile data can make numpy raise almost anything
+        raise FileError(f"This is not data of trees, or damaged ({type(error).__name__}: {error}).") from None
+    return stored.model(schema, ())
 
 
 def is_trees_file(path: Path) -> bool:
