@@ -17,7 +17,7 @@ from ifonly.problem.lowering import lower
 from ifonly.results import Nearest
 from ifonly.schema import Integer, Real, Schema
 from ifonly.solvers.search.enumerate import Enumerate
-from ifonly.solvers.search.pack import errors_everywhere
+from ifonly.solvers.search.error_bounds import errors_everywhere
 
 MAGNITUDES = {
     "float32": (0.0, 1e-45, 1e-40, 1e-38, 1e-30, 1e-20, 1e-8, 1.0, 1e8, 1e20, 1e30, 1e37),

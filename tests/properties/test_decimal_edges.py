@@ -35,8 +35,8 @@ from ifonly.problem.constraints import (
 from ifonly.problem.distance_rules import AtLeastFar, AtMostFar
 from ifonly.problem.learned.correlated import SignedSum
 from ifonly.schema import Categorical, Feature
+from ifonly.solvers.search.error_bounds import errors_everywhere
 from ifonly.solvers.search.kernels.layout import HIGH, LOW
-from ifonly.solvers.search.pack import errors_everywhere
 
 WRITTEN = st.one_of(
     st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.1 + 0.2, 0.57, 5.27, 57.0, 100.0, 1e9, 1e9 + 0.1, 1e-7, 1 / 3, 2 / 3]),

@@ -21,6 +21,7 @@ from ifonly.problem.lowering import Lowered
 from ifonly.problem.lowering import People as Allowed
 from ifonly.schema import Categorical, Feature, Integer, Ordinal, Real, Schema
 from ifonly.solvers.search.batch import PackedQuestion
+from ifonly.solvers.search.error_bounds import errors_everywhere
 from ifonly.solvers.search.kernels import layout, network, node
 from ifonly.solvers.search.kernels.layout import (
     BASE,
@@ -34,7 +35,7 @@ from ifonly.solvers.search.kernels.layout import (
     PackedPerson,
     Scratch,
 )
-from ifonly.solvers.search.pack import errors_everywhere, hidden_neurons, new_scratch, pack_question, units
+from ifonly.solvers.search.pack import hidden_neurons, new_scratch, pack_question, units
 from ifonly.solvers.search.smooth.kernels.layout import SOURCES
 from ifonly.tolerances import DEFAULT
 from kernel_cache import cached

@@ -14,8 +14,8 @@ from ifonly.problem import ClassTarget, Question, lower
 from ifonly.schema import Integer
 from ifonly.solvers.search.batch import PackedQuestion
 from ifonly.solvers.search.compiled import KERNELS, in_and_out, load_kernels
+from ifonly.solvers.search.error_bounds import errors_everywhere
 from ifonly.solvers.search.kernels.layout import LEAST, MOST
-from ifonly.solvers.search.pack import errors_everywhere
 from ifonly.tolerances import DEFAULT
 
 

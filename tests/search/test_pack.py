@@ -14,17 +14,10 @@ from ifonly.model import Network, network_model
 from ifonly.problem import ClassTarget, Distance, Question, lower
 from ifonly.schema import Binary, Integer, Real, Schema
 from ifonly.solvers.search.batch import PackedQuestion
+from ifonly.solvers.search.error_bounds import balls, errors_everywhere, errors_within
 from ifonly.solvers.search.kernels import layout, network
 from ifonly.solvers.search.kernels.layout import ACT, AIM, CHOICE, HIGH, LOW, OUT, SIZES, X
-from ifonly.solvers.search.pack import (
-    balls,
-    enlarged,
-    errors_everywhere,
-    errors_within,
-    new_tree,
-    node_bytes,
-    pack_question,
-)
+from ifonly.solvers.search.pack import enlarged, new_tree, node_bytes, pack_question
 from ifonly.solvers.search.table import favourable_rows
 from ifonly.tolerances import DEFAULT
 

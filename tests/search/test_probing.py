@@ -13,7 +13,7 @@ from ifonly import ClassTarget, Limits, Network, Real, Schema
 from ifonly.model import network_model
 from ifonly.problem import Distance, Question, lower
 from ifonly.schema import Categorical, Integer
-from ifonly.solvers.search import Search
+from ifonly.solvers.search import Search, worker
 from ifonly.solvers.search.batch import PackedQuestion
 from ifonly.solvers.search.kernels import layout, long_step, multipliers, network, relaxation
 from ifonly.solvers.search.kernels.layout import (
@@ -204,3 +204,41 @@ def test_a_row_is_known_once_all_walks_were_made() -> None:
             rows = Search(probing="by rule").prepare(question).solve(points, Limits(nodes=MORE_STARTS_AT + 4))
             whole = Search().prepare(question).solve(points, Limits())
             assert [one.point is None for one in rows] == [one.point is None for one in whole]
+
+
+def test_the_first_walk_gives_a_row_to_an_answer_that_is_stopped() -> None:
+    """After one node, which a walk comes before."""
+    found = stopped = 0
+    for seed in range(6):
+        question, points = question_over(REALS, seed)
+        solver = Search().prepare(question)
+        for one, whole in zip(solver.solve(points, Limits(nodes=1)), solver.solve(points, Limits()), strict=True):
+            assert one.point is None or whole.point is not None
+            if one.stop is not None and whole.point is not None:
+                stopped, found = stopped + 1, found + (one.point is not None)
+    assert stopped > 8 and found >= 0.8 * stopped
+
+
+@pytest.mark.parametrize(("probing", "inside"), [("by rule", True), ("never", False)])
+def test_the_clock_runs_inside_a_node_that_may_be_probed(probing, inside, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One such node takes longer than all products of its layers say."""
+    given, own = [], worker.Deadline
+    monkeypatch.setattr(worker, "Deadline", lambda flag, seconds: given.append(seconds) or own(flag, seconds))
+    question, points = question_over(REALS)
+    Search(probing=probing).prepare(question).solve(points[:1], Limits(seconds=300.0))
+    assert given and all((seconds is not None) == inside for seconds in given)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_bounds_hold_wherever_time_is_up_while_relus_are_probed(norm: str) -> None:
+    question, points = question_over(REALS, 2, norm)
+    solver, stopped = Search(probing="always").prepare(question), 0
+    for point, whole in zip(points, solver.solve(points, Limits()), strict=True):
+        upper = math.inf if whole.point is None else float(question.measure.between(point, whole.point))
+        for seconds in np.geomspace(1e-6, 1e-2, 12).tolist():
+            cut = solver.solve(point[None, :], Limits(seconds=seconds))[0]
+            assert cut.lower <= upper * (1.0 + 1e-9)
+            if cut.point is not None:
+                assert question.measure.between(point, cut.point) >= whole.lower * (1.0 - 1e-9)
+            stopped += cut.stop is not None
+    assert stopped > 0

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
+from ifonly.model.operations import KEPT_WEIGHTS
 from ifonly.model.rounding import constant_columns
 from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
@@ -82,12 +83,25 @@ class Costs:
         """Points as unrolled columns."""
         many = np.atleast_2d(points)
         result = np.zeros((len(many), self.width))
-        for g in range(self.features):
-            if self.numeric[g]:
-                result[:, self.start[g]] = many[:, g]
-            else:
-                result[np.arange(len(many)), self.start[g] + many[:, g].astype(np.intp)] = 1.0
+        result[:, self.start[self.numbers]] = many[:, self.numbers]
+        chosen = self.start[self.choices] + many[:, self.choices].astype(np.intp)
+        result[np.arange(len(many))[:, None], chosen] = 1.0
         return result if np.ndim(points) == 2 else result[0]
+
+    @cached_property
+    def numbers(self) -> NDArray[np.intp]:
+        """The features that are numbers."""
+        return np.flatnonzero(self.numeric)
+
+    @cached_property
+    def choices(self) -> NDArray[np.intp]:
+        """The features that are choices."""
+        return np.flatnonzero(~self.numeric)
+
+    @cached_property
+    def feature_of(self) -> NDArray[np.intp]:
+        """The feature of each unrolled column."""
+        return np.repeat(np.arange(self.features), np.diff(self.start))
 
     def on_steps(self, factual: Floats, points: Floats) -> Floats:
         """Points (one per person) with every real number that moves in steps at the decimal that its step is."""
@@ -136,7 +150,7 @@ class Costs:
         """Of each column: its feature, and where its costs begin in the table of all of them, which comes last."""
         lengths = np.repeat([len(cost) for cost in self.option_cost], np.diff(self.start))
         table = np.concatenate([cost.T.ravel() for cost in self.option_cost])  # (after, before)
-        return np.repeat(np.arange(self.features), np.diff(self.start)), np.cumsum(lengths) - lengths, table
+        return self.feature_of, np.cumsum(lengths) - lengths, table
 
     @cached_property
     def _constraints(self) -> list[tuple[int, list[Constraint]]]:
@@ -248,6 +262,17 @@ class Lowered(Costs):
     def _held_by_one(self) -> dict[bytes, NDArray[np.bool_]]:
         return {}
 
+    def absolute(self, k: int) -> tuple[Floats, Floats]:
+        """The absolute values of a layer's weights and biases."""
+        known = self._absolute[k]
+        return (np.abs(self.layers[k][0]), np.abs(self.layers[k][1])) if known is None else known
+
+    @cached_property
+    def _absolute(self) -> list[tuple[Floats, Floats] | None]:
+        """The same where keeping them takes little."""
+        small = [weight.size <= KEPT_WEIGHTS for weight, _ in self.layers]
+        return [(np.abs(w), np.abs(b)) if few else None for few, (w, b) in zip(small, self.layers, strict=True)]
+
     @cached_property
     def columns(self) -> Floats:
         """What one of each unrolled column adds to the first layer."""
@@ -273,7 +298,9 @@ class People:
         return len(self.factual)
 
     def part(self, members: list[int]) -> People:
-        """Only these people."""
+        """Only these people, in their order."""
+        if len(members) == len(self):
+            return self
         return People(*(getattr(self, part.name)[members] for part in fields(self)))
 
     @property

@@ -18,6 +18,7 @@ from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.results import Claims, Stop
 from ifonly.solvers.search.compiled import KERNELS
+from ifonly.solvers.search.error_bounds import Boxes, Errors
 from ifonly.solvers.search.kernels.layout import (
     FLOAT_ROWS,
     NEVER,
@@ -30,7 +31,6 @@ from ifonly.solvers.search.kernels.layout import (
     TriangleBuffers,
 )
 from ifonly.solvers.search.pack import (
-    Errors,
     Probing,
     node_bytes,
     pack_people,
@@ -72,6 +72,8 @@ class SearchBatch:
     records: dict[int, Record] = field(default_factory=dict)
     ball_error: dict[int, Floats] = field(default_factory=dict)
     """What the deployed model's scores can be off by in the ball of a person's row, where that is known."""
+    balls: tuple[bytes, Boxes] | None = None
+    """Balls that were worked out last, of all people, and their radii in bytes."""
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -133,18 +135,14 @@ class PackedQuestion:
         """About how many products one node takes."""
         return products_of(self.pack.index[SIZES, : self.pack.layers + 1].tolist())
 
-    def batch(self, allowed: Allowed, errors: Errors) -> SearchBatch:
+    def batch(self, allowed: Allowed, errors: Errors, same: SearchBatch | None = None) -> SearchBatch:
+        """People who may change so much; `same`: a batch of the same people, whose rows are packed already."""
         count = len(allowed)
         lower, seconds, spent_seconds, rounding_bound, lower_any_rounding = np.zeros((5, count))
         nodes, spent_nodes = np.zeros((2, count), dtype=np.int64)
         best = np.empty((count, self.lowered.features + 1))
         best[:], lower_any_rounding[:] = math.inf, math.nan
-        hidden = len(self.lowered.layers[0][1])
-        box, z = np.empty((count, 3, self.lowered.features)), np.empty((count, hidden))
-        self._now.pack_rows(
-            self.pack.index, self.unit, self.lowered.columns, self.pack.biases[:hidden], allowed.factual,
-            allowed.option, allowed.lower, allowed.upper, allowed.grid_offset, box, z,
-        )  # fmt: skip
+        box, z = self._packed_rows(allowed) if same is None else (same.people.box, same.people.z)
         return SearchBatch(
             allowed=allowed,
             people=pack_people(self.lowered, allowed, errors, box, z),
@@ -158,6 +156,16 @@ class PackedQuestion:
             own=np.zeros((count, self.lowered.need.size)),
             lower_any_rounding=lower_any_rounding,
         )
+
+    def _packed_rows(self, allowed: Allowed) -> tuple[Floats, Floats]:
+        """`box` and `z` of the kernels' people."""
+        hidden = len(self.lowered.layers[0][1])
+        box, z = np.empty((len(allowed), 3, self.lowered.features)), np.empty((len(allowed), hidden))
+        self._now.pack_rows(
+            self.pack.index, self.unit, self.lowered.columns, self.pack.biases[:hidden], allowed.factual,
+            allowed.option, allowed.lower, allowed.upper, allowed.grid_offset, box, z,
+        )  # fmt: skip
+        return box, z
 
     def distance(self, cost: Floats) -> Floats:
         """Costs as distances."""

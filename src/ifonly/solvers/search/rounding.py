@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
 from ifonly.results import Limits, Stop, StoppedBy
 from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
+from ifonly.solvers.search.error_bounds import Boxes, Errors, balls, encoded_boxes, errors_within, robust_errors
 from ifonly.solvers.search.kernels.layout import LOW
-from ifonly.solvers.search.pack import Boxes, Errors, balls, encoded_boxes, errors_within, robust_errors
 from ifonly.solvers.search.worker import Budget
 from ifonly.tolerances import Tolerances
 
@@ -122,7 +122,7 @@ class RobustSearch:
         encoded = question.schema.encode(points)
         if self.packed.records:
             return question.largest_of(model.error_over(encoded, encoded))
-        lower, upper = encoded_boxes(self.lowered, self._balls(part, list(range(len(part))))[0])
+        lower, upper = encoded_boxes(self.lowered, self._balls(batch, members, part.best[:, -1])[0])
         both = model.error_over(np.concatenate([encoded, lower]), np.concatenate([encoded, upper]))
         for i, error in zip(members, both[len(points) :], strict=True):
             batch.ball_error[i] = error
@@ -137,7 +137,7 @@ class RobustSearch:
         members = self.affordable(batch, members, budget.limits)
         if not members:
             return
-        boxes, reach = self._balls(batch, members)
+        boxes, reach = self._balls(batch, members, batch.best[members, -1])
         part = self.part(batch, members, errors_within(self.lowered, boxes))
         budget.on(self.packed, part, self._costs(reach))
         for k, i in enumerate(members):
@@ -180,7 +180,7 @@ class RobustSearch:
         members = [i for i in members if batch.best[i, -1] > 0.0 and not self.packed.records]
         if not members:
             return
-        boxes, reach = self._balls(batch, members)
+        boxes, reach = self._balls(batch, members, batch.best[members, -1])
         known = [batch.ball_error[i] for i in members if i in batch.ball_error]
         errors = errors_within(self.lowered, boxes, np.array(known) if len(known) == len(members) else None)
         lost = (self.lowered.need - errors.need[:, LOW, : self.lowered.need.size]).max(axis=1)
@@ -208,9 +208,8 @@ class RobustSearch:
         """Some people once more, who have spent what they have; for rows that are robust, or that reach
         `rounding_bound`."""
         above = batch.rounding_bound[members] if rounding_bound is None else rounding_bound
-        part = self.packed.batch(
-            batch.allowed.part(members), robust_errors(self.lowered, errors, above, batch.own[members])
-        )
+        allowed, same = batch.allowed.part(members), batch if len(members) == len(batch) else None
+        part = self.packed.batch(allowed, robust_errors(self.lowered, errors, above, batch.own[members]), same)
         part.spent_nodes[:] = batch.nodes[members] + batch.spent_nodes[members]
         part.spent_seconds[:] = batch.seconds[members] + batch.spent_seconds[members]
         part.rounding_bound[:], part.own[:] = batch.rounding_bound[members], batch.own[members]
@@ -230,10 +229,16 @@ class RobustSearch:
         lower, upper = self.packed.distance(batch.lower), self.packed.distance(batch.best[:, -1])
         return [i for i in self.tolerances.unsettled(lower, upper) if i not in batch.stops]
 
-    def _balls(self, batch: SearchBatch, members: list[int]) -> tuple[Boxes, Floats]:
-        """The ball of each person's row, and the balls' radii."""
-        reach = self.packed.distance(batch.best[members, -1]) * (1.0 + 1e-6)
-        return balls(self.lowered, batch.allowed.part(members), reach), reach
+    def _balls(self, batch: SearchBatch, members: list[int], costs: Floats) -> tuple[Boxes, Floats]:
+        """The ball of each person's row, which costs so much, and the balls' radii."""
+        reach = self.packed.distance(costs) * (1.0 + 1e-6)
+        everyone, key = len(members) == len(batch), reach.tobytes()
+        if everyone and batch.balls is not None and batch.balls[0] == key:
+            return batch.balls[1], reach
+        boxes = balls(self.lowered, batch.allowed.part(members), reach)
+        if everyone:
+            batch.balls = key, boxes
+        return boxes, reach
 
     def _costs(self, distances: Floats) -> Floats:
         return distances**2 if self.packed.squared else distances

@@ -20,9 +20,10 @@ from ifonly.problem.rule_edges import rounder
 from ifonly.results import Claims, Limits, Listener
 from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.solvers.search.compiled import KERNELS
+from ifonly.solvers.search.error_bounds import errors_everywhere
 from ifonly.solvers.search.kernels.candidates import SPECK
 from ifonly.solvers.search.kernels.layout import HIGH, LOW, PackedPeople
-from ifonly.solvers.search.pack import Probing, errors_everywhere
+from ifonly.solvers.search.pack import Probing
 from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.rounding import RobustSearch
 from ifonly.solvers.search.table import FavourableTable

@@ -160,7 +160,8 @@ class Worker:
         left = self._left(first)
         self.kernels.look(self.begun, begun + left)
         plain = not self.kernels.compiled
-        inside = left < math.inf and (self.products >= SLOW_NODE or plain)  # the clock runs in a node
+        slow = self.products >= SLOW_NODE or self.packed.probing != NEVER or plain
+        inside = left < math.inf and slow  # the clock runs in a node
         alone = self.packed.records or self.large or inside or plain or batch.spent_nodes[first] > 0
         last = first + 1 if alone else min(last, first + PEOPLE_A_CALL)
         with Deadline(self.scratch.I[HALT], left if inside else None) as deadline:
