@@ -8,7 +8,7 @@ export const CODES = { [VALID]: 0, [INVALID]: 1, [TRUSTED]: 3, [UNDECIDED]: 4 };
 const MIB = 2 ** 20;
 const MAX_BYTES = 16 * MIB, MAX_TEXT = 64 * MIB, FREE_TEXT = MIB, TIMES = 10, MAX_CONTAINERS = 2_000_000, MAX_NESTING = 500;
 const MAX_NODES = 500_000, MAX_DEPTH = 20_000, MAX_ROWS = 1_000, MAX_STEPS = 10_000, LARGEST = 2n ** 62n, MAX_WEIGHTS = 5_000_000, MAX_COLUMNS = 20_000;
-const MAX_GRID = 2_400, MAX_NUMBER = 65_536, MAX_LITERALS = 20_000, MAX_ALTERNATIVES = 64, MAX_MODELS = 64, MAX_WHOLE = 10n ** 18n;
+const MAX_GRID = 2_400, MAX_NUMBER = 65_536, MAX_LITERALS = 20_000, MAX_ALTERNATIVES = 64, MAX_MODELS = 64, MAX_SIDES = 10, MAX_CONTRASTS = 10_000, MAX_WHOLE = 10n ** 18n;
 const FREE_BITS = 2 ** 29, BITS_PER_BYTE = 256, BITS_OF_OBJECT = 256;
 const SLOPE = 44n, ONE = 1n << SLOPE, ROUNDS = 20, FINEST = 1074;
 
@@ -75,6 +75,7 @@ const F = {
   floor: (a) => floor(a[0], a[1]),
   ceil: (a) => ceil(a[0], a[1]),
   isWhole: (a) => a[0] % a[1] === 0n,
+  lowest: (a) => { const d = divisor(abs(a[0]), a[1]); return [a[0] / d, a[1] / d]; },
   /** The nearest whole number; a half goes to the even one. */
   round: (a) => {
     const below = F.floor(a), rest = F.cmp(F.sub(a, F.of(below)), [1n, 2n]);
@@ -529,8 +530,7 @@ function readSteps(feature, given) {
   let start = decimal(lower);
   const multiple = F.mul(F.of(F.round(F.div(start, step))), step);
   if (nearest(multiple) === lower) start = multiple;
-  const lowest = (a) => { const d = divisor(abs(a[0]), a[1]); return [a[0] / d, a[1] / d]; };
-  const [a, b] = [lowest(start), lowest(step)], over = (a[1] * b[1]) / divisor(a[1], b[1]);
+  const [a, b] = [F.lowest(start), F.lowest(step)], over = (a[1] * b[1]) / divisor(a[1], b[1]);
   let steps = F.floor(F.div(F.sub(decimal(upper), start), step));
   steps = steps < 0n ? 0n : steps;
   const at = (k) => F.add(start, F.mul(F.of(k), step)), end = F.abs(at(steps + 2n));
@@ -637,7 +637,7 @@ class Steps {
 }
 
 const OF_ONE = { fixed: [], only_up: [], only_down: [], range: ["lower", "upper"], allowed: ["options"], max_delta: ["by", "share"], steps: ["step"] };
-const RULES = ["clause", "max_changes", "only_with"];
+const RULES = ["clause", "max_changes", "fewest_changes", "only_with", "apart"];
 
 function readDomains(schema, factual, constraints, grid, budget) {
   const ends = schema.features.map((f) => (f.options ? [0, f.options.length - 1] : [f.lower, f.upper]));
@@ -731,12 +731,22 @@ function isStep(feature, value) {
 // ---------------------------------------------------------------------- rules
 
 function readRules(schema, constraints, budget) {
-  const rules = { literals: [], clauses: [], limits: [], partners: [] };
+  const rules = { literals: [], clauses: [], limits: [], partners: [], fewest: null };
+  const addClause = (literals) => {
+    const first = rules.literals.length;
+    if (first + literals.length > MAX_LITERALS) refuse(`there are more than ${MAX_LITERALS} literals`);
+    rules.clauses.push(literals.map((_, i) => first + i));
+    rules.literals.push(...literals);
+  };
   const place = (name) => schema.positions.get(name) ?? refuse(`a rule is about an unknown feature, ${short(name)}`);
   for (const constraint of constraints) {
     budget.tick();
     const kind = constraint.get("kind");
-    if (kind === "max_changes") {
+    if (kind === "max_changes" || kind === "fewest_changes") {
+      if (kind === "fewest_changes") {
+        if (rules.fewest !== null) refuse("the fewest changes are stated twice");
+        rules.fewest = rules.limits.length;
+      }
       const given = entries(constraint, "a limit on changes", "kind", "most", "uncounted");
       const free = new Set(listed(given.uncounted, "the uncounted features").map(place));
       rules.limits.push([index(given.most, "the most changes", 0, schema.features.length), schema.features.map((_, g) => !free.has(g))]);
@@ -744,11 +754,10 @@ function readRules(schema, constraints, budget) {
       const given = entries(constraint, "a rule about partners", "kind", "feature", "partner");
       rules.partners.push([place(given.feature), place(given.partner)]);
     } else if (kind === "clause") {
-      const any = listed(entries(constraint, "a clause", "kind", "any").any, "a clause"), first = rules.literals.length;
-      if (first + any.length > MAX_LITERALS) refuse(`there are more than ${MAX_LITERALS} literals`);
-      rules.clauses.push(any.map((_, i) => first + i));
-      for (const one of any) { budget.tick(); rules.literals.push(readLiteral(schema, place, one)); }
-    }
+      const any = listed(entries(constraint, "a clause", "kind", "any").any, "a clause");
+      if (rules.literals.length + any.length > MAX_LITERALS) refuse(`there are more than ${MAX_LITERALS} literals`);
+      addClause(any.map((one) => { budget.tick(); return readLiteral(schema, place, one); }));
+    } else if (kind === "apart") addClause(apartLiterals(schema, constraint, budget));
   }
   rules.any = rules.clauses.length + rules.limits.length + rules.partners.length > 0;
   return rules;
@@ -777,6 +786,56 @@ function readLiteral(schema, place, value) {
   const named = [...numbers, ...options].map(([g]) => g);
   if (new Set(named).size < named.length) refuse("a literal names a feature twice");
   return { numbers, options, constant, whole: over === 1n && numbers.every(([g]) => schema.features[g].kind === "integer") };
+}
+
+/** At least so far from another row: a literal per choice of the sides of its numbers, on each of which the distance is a line. */
+function apartLiterals(schema, constraint, budget) {
+  const what = "a rule about another row", { features } = schema, n = F.of(features.length);
+  const given = entries(constraint, what, "kind", "point", "at_least", "jump", "rate", "weights", "scales"), point = readPoint(schema, given.point, "the row to be apart from");
+  const [least, jump, rate] = ["at_least", "jump", "rate"].map((key) => number(given[key], `the ${key} of ${what}`));
+  if (!(least > 0) || jump < 0 || rate < 0 || (jump === 0 && rate === 0)) refuse(`${what} has a positive distance, and shares of l0 and l1`);
+  const [weights, scales] = ["weights", "scales"].map((key) => listed(given[key], `the ${key} of ${what}`, features.length));
+  const size = (value) => { const read = number(value, `a weight or scale of ${what}`); return read > 0 ? decimal(read) : refuse(`the weights and scales of ${what} are positive`); };
+  const lines = [], options = [];
+  features.forEach((f, g) => {
+    budget.tick();
+    const share = F.div(size(weights[g]), n);
+    if (f.options) {
+      if (scales[g] !== null) refuse(`'${f.name}' has no scale in ${what}`);
+      options.push([g, f.options.map((_, o) => {
+        if (o === point[g]) return F.of(0);
+        const moved = f.kind === "ordinal" ? [BigInt(Math.abs(o - point[g])), BigInt(f.options.length)] : F.of(1);
+        return F.mul(share, F.add(decimal(jump), F.mul(decimal(rate), moved)));
+      })]);
+      return;
+    }
+    const low = decimal(f.lower), high = decimal(f.upper), p = decimal(point[g]), wide = F.cmp(low, high) < 0;
+    if (jump > 0 && wide) refuse(`'${f.name}' cannot count by how often it differs from another row's`);
+    const scale = scales[g] !== null ? size(scales[g]) : wide ? F.sub(high, low) : F.of(1);
+    const slope = F.div(F.mul(decimal(rate), share), scale);
+    const sides = slope[0] === 0n || F.cmp(p, low) <= 0 ? [1n] : F.cmp(p, high) >= 0 ? [-1n] : [1n, -1n];
+    lines.push({ g, slope, start: F.mul(slope, p), sides });
+  });
+  if (lines.filter(({ sides }) => sides.length > 1).length > MAX_SIDES) refuse(`more than ${MAX_SIDES} numbers may be on either side of another row's`);
+  const middle = F.div(F.add(fraction(least), fraction(previousFloat(least))), F.of(2)), whole = lines.every(({ g }) => features[g].kind === "integer");
+  let over = 1n;
+  for (const part of [middle, ...lines.flatMap(({ slope, start }) => [slope, start]), ...options.flatMap(([, own]) => own)]) {
+    const [, bottom] = F.lowest(part); // the least common denominator
+    over = (over * bottom) / divisor(over, bottom);
+  }
+  const times = ([top, bottom]) => (top * over) / bottom, values = options.map(([g, own]) => [g, own.map(times)]);
+  const choices = lines.reduce((some, { sides }) => some.flatMap((signs) => sides.map((sign) => [...signs, sign])), [[]]);
+  return choices.map((signs) => ({
+    numbers: lines.map(({ g, slope }, k) => [g, signs[k] * times(slope)]), options: values, whole,
+    constant: lines.reduce((sum, { start }, k) => sum - signs[k] * times(start), -times(middle)),
+  }));
+}
+
+/** The float64 before a positive one. */
+function previousFloat(x) {
+  buffer.setFloat64(0, x);
+  buffer.setBigInt64(0, buffer.getBigInt64(0) - 1n);
+  return buffer.getFloat64(0);
 }
 
 function holds(literal, point) {
@@ -1005,6 +1064,48 @@ function readStatements(question, grid, costGrid, budget) {
   return found;
 }
 
+const CLAIMS = ["sufficient", "minimal", "smallest"];
+
+/** The features that a reason holds, and what is claimed of them. */
+function readReason(value, schema) {
+  const given = entries(value, "the reason", "held", "claim"), names = listed(given.held, "the features that are held");
+  if (!names.every((name) => schema.positions.has(name)) || new Set(names).size < names.length) refuse("the features that are held must be features of the schema, each once");
+  if (!CLAIMS.includes(given.claim)) refuse(`a reason is claimed to be ${CLAIMS.join(", ")}; not ${short(given.claim)}`);
+  return { names, held: names.map((name) => schema.positions.get(name)), claim: given.claim };
+}
+
+/** The rows that show that each held feature is needed, or that no smaller set decides alone. */
+function checkContrasts(reason, free, value, lower) {
+  const rows = listed(value, "the contrasts"), [first] = free, held = new Set(reason.held);
+  if (rows.length > MAX_CONTRASTS || (rows.length > 0 && reason.claim === "sufficient")) refuse(`there are more than ${MAX_CONTRASTS} contrasts, or none are needed`);
+  const most = lower === null ? null : first.norm === "square" ? F.mul(fraction(lower), fraction(lower)) : fraction(lower);
+  const changed = rows.map((row, k) => {
+    const point = readPoint(first.schema, row, "a contrast"), why = first.forbids(point);
+    if (why) refuse(`contrast ${k} fails: ${why}`);
+    if (free.every((one) => one.conditions(point).some((z) => z < 0n))) refuse(`contrast ${k} fails: a condition is missed`);
+    if (most !== null && F.cmp(first.cost(point), most) >= 0) refuse(`contrast ${k} fails: it is not nearer than ${lower}`);
+    return new Set([...point.keys()].filter((g) => point[g] !== first.factual[g]));
+  });
+  if (reason.claim === "sufficient") return;
+  const alone = new Set(changed.map((one) => [...one].filter((g) => held.has(g))).filter((own) => own.length === 1).map(([g]) => g));
+  if (alone.size < held.size) refuse("no contrast shows that each of the held features is needed");
+  if (reason.claim === "smallest" && isMet(changed, held.size - 1, first.budget)) refuse("the contrasts leave open that fewer features decide alone");
+}
+
+/** Do so many features meet all sets? */
+function isMet(sets, most, budget, chosen = new Set(), excluded = new Set()) {
+  budget.look();
+  const left = sets.filter((one) => ![...one].some((g) => chosen.has(g))).map((one) => [...one].filter((g) => !excluded.has(g)));
+  if (left.length === 0) return most >= 0;
+  if (chosen.size >= most) return false;
+  const tried = new Set(excluded);
+  for (const g of left.reduce((a, b) => (b.length < a.length ? b : a))) {
+    if (isMet(sets, most, budget, new Set([...chosen, g]), tried)) return true;
+    tried.add(g);
+  }
+  return false;
+}
+
 /** The question in whole numbers: points in 2^-P, weights of layer k in 2^-e[k], costs in 2^-K. */
 class Statement {
   constructor(question, grid, costGrid, budget, target = null) {
@@ -1039,6 +1140,20 @@ class Statement {
     this.atFactual = this.firstLayer(this.factual.map((x, g) => (schema.features[g].options ? x : scaled(x, grid, `the factual's '${schema.features[g].name}'`))));
   }
   get layers() { return this.biases.length; }
+  /** The same question with these features held. */
+  holding(names) {
+    const held = names.map((feature) => new Map([["kind", "fixed"], ["feature", feature]])), one = Object.assign(Object.create(Statement.prototype), this);
+    one.constraints = [...this.constraints, ...held];
+    one.domains = readDomains(this.schema, this.factual, one.constraints, this.grid, this.budget);
+    return one;
+  }
+  /** The same question with a change less than the fewest. */
+  withFewer() {
+    const one = Object.assign(Object.create(Statement.prototype), this), limits = [...this.rules.limits], at = this.rules.fewest;
+    limits[at] = [limits[at][0] - 1, limits[at][1]];
+    one.rules = { ...this.rules, limits, fewest: null };
+    return one;
+  }
   /** Literals are neurons of layer 0 behind the network's own; they lead nowhere. */
   addLiterals() {
     const { literals } = this.rules, { features } = this.schema;
@@ -1926,7 +2041,9 @@ function checked(bytes, budget) {
   const reader = new Reader(bytes, budget), data = reader.whole();
   if (!(data instanceof Map) || data.get("format") !== "ifonly-certificate") refuse('a certificate is a JSON object with "format": "ifonly-certificate"; this is not one');
   if (data.get("version") !== 2n) refuse(`this certificate has version ${short(data.get("version"))}; version 2 is read`);
-  const given = entries(data, "a certificate", "format", "version", "made_by", "question", "claim", "witness", "deployed", "proof", "sha256");
+  const hasReason = data.get("question") instanceof Map && data.get("question").has("reason");
+  const given = entries(data, "a certificate", "format", "version", "made_by", "question", "claim", "witness", "deployed", "proof", "sha256", ...(hasReason ? ["contrasts"] : []));
+  const asked = hasReason ? new Map([...given.question].filter(([key]) => key !== "reason")) : given.question;
   const [start, end] = reader.stamp, after = bytes[end] === 0x2c;
   const digest = new Sha256().update(bytes.subarray(0, after ? start : start - 1)).update(bytes.subarray(after ? end + 1 : end)).hex();
   if (given.sha256 !== digest) refuse("the certificate's stamp (sha256) does not fit what it says: it was altered");
@@ -1935,13 +2052,19 @@ function checked(bytes, budget) {
   const word = given.proof instanceof Map && given.proof.has("trusted");
   const proof = entries(given.proof, "the proof", "grid", "cost_grid", word ? "trusted" : "tree");
   const [grid, costGrid] = ["grid", "cost_grid"].map((key) => index(proof[key], `the proof's ${key}`, 8, MAX_GRID));
-  const statements = readStatements(given.question, grid, costGrid, budget), statement = statements[0];
+  const free = readStatements(asked, grid, costGrid, budget), reason = hasReason ? readReason(given.question.get("reason"), free[0].schema) : null;
+  const statements = reason === null ? free : free.map((one) => one.holding(reason.names)), statement = statements[0];
   if (statement.fingerprint === null) statement.fingerprint = new Sha256().update(bytes.subarray(...reader.model)).hex();
   const claim = entries(given.claim, "the claim", "lower", "upper"), lower = claim.lower === null ? null : number(claim.lower, "the claimed lower bound");
   if (lower !== null && lower < 0) refuse("the claimed lower bound is negative");
   const [witness, upper] = checkWitness(statements, given.witness, claim.upper, lower);
+  if (reason !== null) {
+    if (upper !== null) refuse("a reason is about rows that are not there; it names none");
+    checkContrasts(reason, free, given.contrasts, lower);
+  }
+  if (statement.rules.fewest !== null && upper === null) refuse("the fewest changes are those of a row, and there is none");
   const found = {
-    verdict: VALID, failure: "", lower, upper, wanted: statements.map((one) => one.model.wanted).join(" or "), distance: statement.distance.name,
+    verdict: VALID, reason: reason === null ? null : { held: reason.names, claim: reason.claim }, fewest: statement.rules.fewest === null ? null : statement.rules.limits[statement.rules.fewest][0], failure: "", lower, upper, wanted: statements.map((one) => one.model.wanted).join(" or "), distance: statement.distance.name,
     features: table(statement, witness), deployed: checkDeployed(given.deployed, witness), network: statement.fingerprint, trusted: "", nodes: 0, leaves: 0,
   };
   if (word) return { ...found, verdict: TRUSTED, trusted: text(proof.trusted, "the trusted solver", 200) };
@@ -1952,8 +2075,9 @@ function checked(bytes, budget) {
   }
   const nodes = listed(proof.tree, "the tree");
   if (nodes.length > MAX_NODES) refuse(`the tree has more than ${MAX_NODES} nodes`);
-  for (const one of statements) { // one tree after the other
-    const tree = new Tree(one, radius, found.nodes);
+  const parts = statements.flatMap((one) => (found.fewest ? [[one.withFewer(), null], [one, radius]] : [[one, radius]]));
+  for (const [one, below] of parts) { // one tree after the other
+    const tree = new Tree(one, below, found.nodes);
     tree.check(nodes);
     found.nodes = tree.nodes;
     found.leaves += tree.leaves;
@@ -1983,6 +2107,11 @@ export function inWords(result) {
     const what = `gives ${result.wanted}`, solver = result.trusted;
     if (solver) lines.push(`NOT PROVEN: ${result.lower === null ? "that no such row exists" : "the lower bound"} is the word of ${solver}.`);
     lines.push(result.lower === null ? `No allowed row ${what}.` : `Every allowed row that ${what} is at a distance (${result.distance}) of at least ${written(result.lower)}.`);
+    if (result.reason) {
+      const names = result.reason.held.map((name) => `'${printable(name)}'`).join(", ") || "nothing";
+      lines.push(`Held are ${names}, and this decides alone (${result.reason.claim}).`);
+    }
+    if (result.fewest) lines.push(`No such row has fewer than ${result.fewest} changes.`);
     if (result.upper !== null) lines.push(`This one is within ${written(result.upper)}:`);
     for (const one of result.features.filter((row) => row.changed)) lines.push(`  '${printable(one.name)}': now ${one.now}, instead ${one.instead}`);
     lines.push(`This is about the model in the file (sha256 ${result.network}).`);
