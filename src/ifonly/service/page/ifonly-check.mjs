@@ -884,9 +884,70 @@ function fingerprint(stack, budget) {
   return digest.hex();
 }
 
+const PARTS = 1n << 40n, EXP_BITS = 256n, HALVINGS = 16n, TERMS = 24n, FARTHEST = 128n, MAX_PLANES = 1_000;
+
+/** exp(y) from below and above in units of 2^-256, for 0 <= y <= 128: the Taylor series of y 2^-16, squared 16 times. */
+function expBounds([top, bottom]) {
+  const from = floor(top << EXP_BITS, bottom), small = from >> HALVINGS, large = -(-(from + 1n) >> HALVINGS);
+  let low = 1n << EXP_BITS, high = low, lowTerm = low, highTerm = low;
+  for (let k = 1n; k < TERMS; k++) {
+    lowTerm = ((lowTerm * small) >> EXP_BITS) / k;
+    highTerm = ceil(-(-(highTerm * large) >> EXP_BITS), k);
+    low += lowTerm;
+    high += highTerm;
+  }
+  high += highTerm + 1n; // what follows is less than the last term
+  for (let k = 0n; k < HALVINGS; k++) { low = (low * low) >> EXP_BITS; high = -(-(high * high) >> EXP_BITS); }
+  return [low, high];
+}
+
+/** Is  sum exp(-c) <= 1  for sure? */
+function hasProbability(differences) {
+  let total = 0n;
+  for (const c of differences) {
+    if (c[0] < 0n) return false;
+    total += ceil(1n << (2n * EXP_BITS), expBounds(F.cmp(c, F.of(FARTHEST)) > 0 ? F.of(FARTHEST) : c)[0]);
+  }
+  return total <= 1n << EXP_BITS;
+}
+
+/** A probability of one of several classes: conditions that every row which has it meets. `d` may be a fraction. */
+function readProbability(value, outputs, planes) {
+  const given = entries(value, "the target", "class", "label", "log_odds", "margin"), which = index(given.class, "the wanted class", 0, outputs - 1);
+  const least = number(given.log_odds, "the wanted log-odds"), margin = number(given.margin, "the margin"), others = Array.from({ length: outputs }, (_, j) => j).filter((j) => j !== which);
+  if (typeof given.label !== "string" || outputs < 2 || margin < 0) refuse("a probability is of one of several classes, which has a label, and its margin is not negative");
+  const rows = others.map((j) => [[[which, 1n], [j, -1n]], least]);
+  if (listed(planes ?? null, "the planes").length > MAX_PLANES) refuse(`there are more than ${MAX_PLANES} planes`);
+  for (const plane of planes) {
+    const row = [[which, PARTS]];
+    let entropy = F.of(0), sum = 0n;
+    listed(plane, "a plane", others.length).forEach((pair, k) => {
+      const [partsGiven, boundGiven] = listed(pair, "a weight of a plane", 2), own = whole(partsGiven, "a weight of a plane", 0n, PARTS), bound = number(boundGiven, "a bound of a plane");
+      if (!(bound >= 0 && bound <= Number(FARTHEST)) || (own > 0n && expBounds(fraction(bound))[1] * own > PARTS << EXP_BITS)) refuse("a bound of a plane is more than minus the logarithm of its weight");
+      row.push([others[k], -own]);
+      entropy = F.add(entropy, F.mul(F.of(own), fraction(bound)));
+      sum += own;
+    });
+    if (sum !== PARTS) refuse("the weights of a plane must have the sum 1");
+    rows.push([row, F.add(F.add(F.mul(F.of(PARTS), fraction(least)), entropy), F.mul(F.of(PARTS - 1n), fraction(margin)))]);
+  }
+  return { rows, margin, wanted: `'${printable(given.label.slice(0, 200))}' (class ${which} of ${outputs}) log-odds of at least ${written(least)}`, others: others.length };
+}
+
+/** Is a probability of one of several classes asked for? */
+function hasCurve(question) {
+  const targets = [question instanceof Map ? question.get("target") : null];
+  for (const key of ["any", "all"]) for (const one of [...targets]) if (one instanceof Map && Array.isArray(one.get(key))) targets.push(...one.get(key));
+  return targets.some((one) => one instanceof Map && one.has("log_odds"));
+}
+
+/** d of a condition: a float64, or a fraction whose bottom is a power of two. */
+const exactly = (d) => (typeof d === "number" ? fraction(d) : F.lowest(d));
+
 /** What is wanted: conditions  sum of c * output - d - margin >= 0. */
-function readTarget(value, outputs) {
+function readTarget(value, outputs, planes) {
   let rows, wanted;
+  if (value instanceof Map && value.has("log_odds")) return readProbability(value, outputs, planes);
   if (value instanceof Map && value.has("class")) {
     const given = entries(value, "the target", "class", "label", "margin"), which = index(given.class, "the wanted class", 0, Math.max(outputs - 1, 1));
     if (typeof given.label !== "string") refuse("the wanted class's label must be text");
@@ -932,15 +993,22 @@ function readDistance(value, schema) {
 // ---------------------------------------------------------------------- models in whole numbers
 
 /** A model with what its target asks: a network in whole numbers, trees, or both where there are several. */
-function readModel(model, schema, target, P, budget) {
-  if (!(model instanceof Map) || model.get("kind") !== "several") return readOne(model, schema, target, P, budget);
+function readModel(model, schema, target, P, budget, planes) {
+  if (!(model instanceof Map) || model.get("kind") !== "several") return readOne(model, schema, target, P, budget, planes);
   const members = listed(entries(model, "the model", "kind", "models").models, "the models");
   if (members.length === 0 || members.length > MAX_MODELS) refuse(`several models are at least one, and at most ${MAX_MODELS}`);
   const targets = listed(entries(target, "the target of several models", "all").all, "the targets", members.length);
   if (targets.every((one) => one === null)) refuse("the target asks for nothing");
-  const read = members.map((one, k) => readOne(one, schema, targets[k], P, budget)), used = [...read.entries()].filter(([k]) => targets[k] !== null);
+  const read = members.map((one, k) => readOne(one, schema, targets[k], P, budget, planes)), used = [...read.entries()].filter(([k]) => targets[k] !== null);
   const networks = used.filter(([, one]) => one.forest === null).map(([, one]) => one.network), forests = used.filter(([, one]) => one.forest !== null).map(([, one]) => one.forest);
+  let before = 0;
+  const curves = used.filter(([, one]) => one.forest === null).flatMap(([, one]) => {
+    const start = before;
+    before += one.network.biases.at(-1).length;
+    return one.curves.map(([first, count]) => [start + first, count]);
+  });
   return {
+    curves,
     network: networks.length > 0 ? sideBySide(networks, schema, P, budget) : nothing(schema),
     forest: forests.length > 0 ? Forest.together(forests) : null,
     wanted: used.map(([k, one]) => `${one.wanted} by model ${k}`).join(" and "),
@@ -949,13 +1017,14 @@ function readModel(model, schema, target, P, budget) {
   };
 }
 
-function readOne(model, schema, target, P, budget) {
+function readOne(model, schema, target, P, budget, planes) {
   const kind = model instanceof Map ? model.get("kind") : null;
-  const asked = (outputs) => (target === null ? { rows: [], wanted: "", margin: 0 } : readTarget(target, outputs));
-  const made = (network, forest, { wanted, margin }, fingerprint) => ({ network, forest, wanted: `${wanted} with margin ${written(margin)}`, margins: [margin], fingerprint });
+  const asked = (outputs) => (target === null ? { rows: [], wanted: "", margin: 0 } : readTarget(target, outputs, planes));
+  const made = (network, forest, { wanted, margin, others = 0 }, fingerprint) => ({ network, forest, curves: others > 0 && forest === null ? [[0, others]] : [], wanted: `${wanted} with margin ${written(margin)}`, margins: [margin], fingerprint });
   if (kind === "trees") {
     let found;
     const forest = new Forest(model, schema, (outputs) => (found = asked(outputs)), budget);
+    forest.curves = found.others > 0 ? [[0, found.others]] : [];
     return made(nothing(schema), forest, found, null);
   }
   if (kind !== "network") refuse(`there is no kind of model ${short(kind)}`);
@@ -977,12 +1046,13 @@ function keepRow(row, budget) {
 function inWholeNumbers(stack, { rows, margin }, schema, P, budget) {
   const exponents = [], weights = [], biases = [], last = stack.length - 1;
   stack.forEach(({ weight, bias }, k) => {
-    const used = [...weight, bias, k === last ? [margin, ...rows.map(([, d]) => d)] : []];
-    const e = used.reduce((most, row) => { budget.tick(); return row.reduce((a, v) => Math.max(a, fineness(v)), most); }, 0);
+    const used = [...weight, bias, k === last ? [margin] : []], ends = k === last ? rows.map(([, d]) => exactly(d)) : [];
+    const fine = ends.reduce((most, [, bottom]) => Math.max(most, bitLength(bottom) - 1), 0);
+    const e = used.reduce((most, row) => { budget.tick(); return row.reduce((a, v) => Math.max(a, fineness(v)), most); }, fine);
     let exact = weight.map((row) => keepRow(row.map((v) => scaled(v, e, "a weight")), budget));
     let constant = bias.map((v) => scaled(v, e, "a bias"));
     if (k === last) {
-      constant = rows.map(([c, d]) => c.reduce((sum, [j, times]) => sum + times * constant[j], 0n) - scaled(d, e, "d") - scaled(margin, e, "the margin"));
+      constant = rows.map(([c], r) => c.reduce((sum, [j, times]) => sum + times * constant[j], 0n) - scaledFraction(ends[r], e, "d") - scaled(margin, e, "the margin"));
       exact = rows.map(([c]) => keepRow(exact[0].map((_, t) => c.reduce((sum, [j, times]) => sum + times * exact[j][t], 0n)), budget));
     }
     exponents.push(e);
@@ -1052,12 +1122,12 @@ function sideBySide(networks, schema, P, budget) {
 }
 
 /** The question, once for each alternative of its target. */
-function readStatements(question, grid, costGrid, budget) {
+function readStatements(question, grid, costGrid, budget, planes) {
   const target = question instanceof Map ? question.get("target") : null;
-  if (!(target instanceof Map) || !target.has("any")) return [new Statement(question, grid, costGrid, budget)];
+  if (!(target instanceof Map) || !target.has("any")) return [new Statement(question, grid, costGrid, budget, planes)];
   const given = listed(entries(target, "the target", "any").any, "the alternatives of the target");
   if (given.length === 0 || given.length > MAX_ALTERNATIVES) refuse(`a target has at most ${MAX_ALTERNATIVES} alternatives, and at least one`);
-  const found = given.map((one) => new Statement(question, grid, costGrid, budget, one instanceof Map ? one : refuse("an alternative of the target is no object")));
+  const found = given.map((one) => new Statement(question, grid, costGrid, budget, planes, one instanceof Map ? one : refuse("an alternative of the target is no object")));
   found[0].model.margins.forEach((_, k) => {
     if (new Set(found.map((one) => one.model.margins[k]).filter((margin) => margin !== null)).size > 1) refuse("the alternatives of the target have different margins");
   });
@@ -1108,7 +1178,7 @@ function isMet(sets, most, budget, chosen = new Set(), excluded = new Set()) {
 
 /** The question in whole numbers: points in 2^-P, weights of layer k in 2^-e[k], costs in 2^-K. */
 class Statement {
-  constructor(question, grid, costGrid, budget, target = null) {
+  constructor(question, grid, costGrid, budget, planes, target = null) {
     const given = entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target");
     this.budget = budget;
     this.grid = grid;
@@ -1116,7 +1186,7 @@ class Statement {
     const schema = (this.schema = readSchema(given.schema));
     this.n = BigInt(schema.features.length);
     this.factual = readPoint(schema, given.factual, "the factual");
-    this.model = readModel(given.model, schema, target ?? given.target, this.P, budget);
+    this.model = readModel(given.model, schema, target ?? given.target, this.P, budget, planes);
     ({ forest: this.forest, fingerprint: this.fingerprint } = this.model);
     ({ exponents: this.exponents, weights: this.weights, biases: this.biases, columns: this.columns } = this.model.network);
     this.distance = readDistance(given.distance, schema);
@@ -1251,7 +1321,8 @@ class Statement {
       z = this.weights[k].map((row, i) => this.product(row, hidden) + (this.biases[k][i] << shift));
       bits += BigInt(this.exponents[k]);
     }
-    return [...z, ...trees];
+    const curved = this.model.curves.map(([first, count]) => (hasProbability(z.slice(first, first + count).map((v) => [v, 1n << bits])) ? 0n : -1n));
+    return [...z, ...curved, ...trees];
   }
   product(a, b) {
     let sum = 0n;
@@ -1299,7 +1370,7 @@ class Forest {
     if (divisor[0] < 0n) [divisor, scale] = [[-divisor[0], divisor[1]], [-scale[0], scale[1]]];
     const constants = rows.map(([c, d]) => c.reduce(
       (sum, [j, times]) => F.add(sum, F.mul(F.of(times), F.add(F.mul(fraction(start[j]), scale), F.mul(fraction(shift[j]), divisor)))),
-      F.mul([-1n, 1n], F.mul(F.add(fraction(d), fraction(margin)), divisor))));
+      F.mul([-1n, 1n], F.mul(F.add(exactly(d), fraction(margin)), divisor))));
     const trees = listed(given.trees, "the trees");
     if (trees.length > MAX_TREES) refuse(`there are more than ${MAX_TREES} trees`);
     let count = 0;
@@ -1319,6 +1390,8 @@ class Forest {
     for (const tree of made) for (const leaf of tree) { budget.tick(); leaf.adds.forEach(fine); }
     const inUnits = ([top, bottom]) => (top << BigInt(bits)) / bottom;
     this.constants = constants.map(inUnits);
+    this.units = constants.map(() => F.mul([1n << BigInt(bits), 1n], divisor)); // what a condition's value has to be divided by
+    this.curves = [];
     this.trees = made.map((tree) => {
       budget.keep(BITS_OF_OBJECT * 2 * tree.length);
       for (const leaf of tree) { leaf.adds = leaf.adds.map(inUnits); budget.keep(leaf.adds.reduce((sum, v) => sum + bitLength(v), 0)); }
@@ -1327,12 +1400,14 @@ class Forest {
   }
   /** Several ensembles as one: each tree adds to the conditions of its own. */
   static together(forests) {
-    const whole = Object.create(Forest.prototype), count = forests.reduce((n, one) => n + one.constants.length, 0);
+    const whole = Object.assign(Object.create(Forest.prototype), { curves: [], units: [] }), count = forests.reduce((n, one) => n + one.constants.length, 0);
     whole.constants = forests.flatMap((one) => one.constants);
     let before = 0;
     whole.trees = forests.flatMap((one) => {
       const start = before;
       before += one.constants.length;
+      whole.curves.push(...one.curves.map(([first, n]) => [start + first, n]));
+      whole.units.push(...one.units);
       return one.trees.map((tree) => tree.map((leaf) => ({ ...leaf, adds: Array.from({ length: count }, (_, r) => leaf.adds[r - start] ?? 0n) })));
     });
     return whole;
@@ -1345,6 +1420,7 @@ class Forest {
         && [...options].every(([g, own]) => own.has(point[g])));
       leaf.adds.forEach((v, r) => { total[r] += v; });
     }
+    for (const [first, count] of this.curves) total.push(hasProbability(total.slice(first, first + count).map((v, k) => F.div(F.of(v), this.units[first + k]))) ? 0n : -1n);
     return total;
   }
   /** Is a condition out of reach in a region, or a whole tree? */
@@ -2050,9 +2126,9 @@ function checked(bytes, budget) {
   budget.bits = FREE_BITS + BITS_PER_BYTE * bytes.length;
   text(given.made_by, "what made the certificate", 1000);
   const word = given.proof instanceof Map && given.proof.has("trusted");
-  const proof = entries(given.proof, "the proof", "grid", "cost_grid", word ? "trusted" : "tree");
+  const proof = entries(given.proof, "the proof", "grid", "cost_grid", word ? "trusted" : "tree", ...(hasCurve(given.question) ? ["planes"] : []));
   const [grid, costGrid] = ["grid", "cost_grid"].map((key) => index(proof[key], `the proof's ${key}`, 8, MAX_GRID));
-  const free = readStatements(asked, grid, costGrid, budget), reason = hasReason ? readReason(given.question.get("reason"), free[0].schema) : null;
+  const free = readStatements(asked, grid, costGrid, budget, proof.planes), reason = hasReason ? readReason(given.question.get("reason"), free[0].schema) : null;
   const statements = reason === null ? free : free.map((one) => one.holding(reason.names)), statement = statements[0];
   if (statement.fingerprint === null) statement.fingerprint = new Sha256().update(bytes.subarray(...reader.model)).hex();
   const claim = entries(given.claim, "the claim", "lower", "upper"), lower = claim.lower === null ? null : number(claim.lower, "the claimed lower bound");
