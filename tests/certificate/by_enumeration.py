@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +20,18 @@ def dec(value: float) -> Fraction:
 
 def num(text: str) -> Fraction:
     return Fraction(float.fromhex(text))
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _log_odds(scores: list[Fraction], own: int) -> Decimal:
+    """Of one of several classes, to many digits."""
+    with localcontext() as context:
+        context.prec = 60
+        exact = [_decimal(s) for s in scores]
+        return exact[own] - sum((s.exp() for k, s in enumerate(exact) if k != own), Decimal(0)).ln()
 
 
 class Space:
@@ -151,6 +164,8 @@ class Space:
             low, high = target["at_least"], target["at_most"]
             return (low is None or s - num(low) >= margin) and (high is None or num(high) - s >= margin)
         own = target.get("class", target.get("ahead"))
+        if "log_odds" in target:
+            return _log_odds(scores, own) >= _decimal(num(target["log_odds"]) + margin)
         if len(scores) == 1:
             return (scores[0] if own == 1 else -scores[0]) >= margin
         others = target.get("of", [k for k in range(len(scores)) if k != own])

@@ -9,11 +9,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ifonly import AcceptedBySome, Answer, Diversity, Explainer, IfonlyError, Limits, NoneExists, Query, certify
+import numpy as np
+
+from ifonly import (
+    AcceptedBySome,
+    Answer,
+    Diversity,
+    Explainer,
+    IfonlyError,
+    Limits,
+    NoneExists,
+    ProbabilityTarget,
+    Query,
+    certify,
+)
 from ifonly.certificate.format import Certificate
 from ifonly.certifying import certify_diverse, certify_reason
 from ifonly.problem import Question
@@ -25,6 +38,7 @@ from random_chains import random_chain  # noqa: E402
 from random_problems import random_problem  # noqa: E402
 from random_rules import random_ruled_problem  # noqa: E402
 from random_trees import random_tree_problem  # noqa: E402
+from test_softmax import random_network  # noqa: E402
 from test_sufficient import random_case  # noqa: E402
 
 LIMITS = Limits(seconds=60.0)
@@ -78,6 +92,18 @@ def diverse(seed: int) -> Asked:
     return Asked(made, (*found, *ended))
 
 
+def probability(seed: int) -> Asked:
+    """Of one of three or four classes."""
+    question, points = random_problem(seed, finite=seed % 3 > 0)
+    rng = np.random.default_rng([seed, 32])
+    model, _ = random_network(rng, question.schema)
+    label, share = model.classes[int(rng.integers(len(model.classes)))], float(rng.uniform(0.3, 0.8))
+    query = _query(replace(question, model=model, target=ProbabilityTarget(label, at_least=share)))
+    explainer, row = Explainer(model).using(limits=LIMITS), question.schema.row(points[0])
+    certificate = certify(explainer, row, query)
+    return Asked((certificate,), (explainer.explain(row, query),))
+
+
 def reason(seed: int) -> Asked:
     case = random_case(seed)
     if case is None:
@@ -97,6 +123,7 @@ KINDS: dict[str, Callable[[int], Asked]] = {
     "some of several models": lambda seed: several_models(seed, some=True),
     "fewest changes first": fewest_first,
     "diverse sets": diverse,
+    "probability of one of several": probability,
     "sufficient reasons": reason,
 }
 

@@ -168,6 +168,12 @@ def _refuse_to_ask(data: dict[str, Any]) -> None:
         raise UnsupportedQuestion(
             "The target of this certificate has alternatives: its question cannot be asked again."
         )
+    kinds = {one["kind"] for one in data["constraints"]} & {"apart", "fewest_changes"}
+    if kinds or "reason" in data or "log_odds" in data["target"]:
+        raise UnsupportedQuestion(
+            "This certificate is about one answer of a set, the fewest changes, a probability or a reason: its "
+            "question cannot be asked again."
+        )
     if data["model"]["kind"] == "several":
         raise UnsupportedQuestion("This certificate is about several models: its question cannot be asked again.")
     if data["model"]["kind"] != "network":

@@ -51,11 +51,11 @@ def read_network(value: Any, inputs: int, meter: CheckBudget) -> list[tuple[list
     return stack
 
 
-def read_target(value: Any, outputs: int, planes: Any = None) -> tuple[str, float, ScoreRows]:
+def read_target(value: Any, outputs: int, planes: Any, meter: CheckBudget) -> tuple[str, float, ScoreRows]:
     """What is wanted in words, the margin, and the conditions  sum of coefficient * output - d >= margin."""
     rows: ScoreRows
     if isinstance(value, dict) and "log_odds" in value:
-        return _read_probability(value, outputs, planes)
+        return _read_probability(value, outputs, planes, meter)
     if isinstance(value, dict) and "class" in value:
         entries(value, "the target", "class", "label", "margin")
         index = whole(value["class"], "the wanted class", 0, max(outputs - 1, 1))
@@ -95,7 +95,7 @@ def read_target(value: Any, outputs: int, planes: Any = None) -> tuple[str, floa
     return wanted, margin, rows
 
 
-def _read_probability(value: Any, outputs: int, planes: Any) -> tuple[str, float, ScoreRows]:
+def _read_probability(value: Any, outputs: int, planes: Any, meter: CheckBudget) -> tuple[str, float, ScoreRows]:
     """A probability of one of several classes: conditions that all rows which have it meet."""
     entries(value, "the target", "class", "label", "log_odds", "margin")
     index = whole(value["class"], "the wanted class", 0, outputs - 1)
@@ -105,7 +105,7 @@ def _read_probability(value: Any, outputs: int, planes: Any) -> tuple[str, float
             "a probability is of one of several classes, which has a label, with a margin that is not negative"
         )
     wanted = f"the decision {quoted(value['label'])} (class {index} of {outputs}) log-odds of at least {least!r}"
-    return wanted, margin, plane_rows(index, outputs, least, margin, planes)
+    return wanted, margin, plane_rows(index, outputs, (least, margin), planes, meter)
 
 
 def fingerprint(stack: list[tuple[list[list[float]], list[float]]], meter: CheckBudget) -> str:
@@ -156,9 +156,13 @@ def _scaled_row(row: list[float], bits: int, meter: CheckBudget) -> tuple[int, .
 
 
 def _combined(rows: list[tuple[int, ...]], coefficients: dict[int, int], meter: CheckBudget) -> tuple[int, ...]:
-    result = tuple(sum(c * rows[j][t] for j, c in coefficients.items()) for t in range(len(rows[0])))
+    result = [0] * len(rows[0])
+    for j, c in coefficients.items():
+        meter.tick()
+        if c:
+            result = [a + c * w for a, w in zip(result, rows[j], strict=True)]
     meter.keep(sum(map(int.bit_length, result)))
-    return result
+    return tuple(result)
 
 
 def longest_number(

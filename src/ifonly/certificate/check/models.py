@@ -66,7 +66,7 @@ def _read_one(model: Any, schema: StatedSchema, target: _Asked, grid: int, meter
     kind = model.get("kind") if isinstance(model, dict) else None
     curved = isinstance(target[0], dict) and "log_odds" in target[0]
     if kind == "trees":
-        forest, wanted, margin = read_forest(model, schema, lambda outputs: _asked(target, outputs), meter)
+        forest, wanted, margin = read_forest(model, schema, lambda outputs: _asked(target, outputs, meter), meter)
         curve = len(model["start"]) - 1 if curved else 0
         words = f"Trees: {len(forest.trees)} trees, {forest.leaves} leaves"
         own = hashlib.sha256(canonical(model)).hexdigest()
@@ -76,7 +76,7 @@ def _read_one(model: Any, schema: StatedSchema, target: _Asked, grid: int, meter
         raise Refusal(f"there is no kind of model {str(kind)[:60]!r}")
     layers = entries(model, "the model", "kind", "layers")["layers"]
     stack = read_network(layers, len(schema.columns), meter)
-    wanted, margin, rows = _asked(target, len(stack[-1][1]))
+    wanted, margin, rows = _asked(target, len(stack[-1][1]), meter)
     exponents, weights, biases = integers(stack, rows, margin, grid, meter)
     network = exponents, weights, biases, columns_of(schema, weights[0], meter)
     sizes = ", ".join(str(len(bias)) for _, bias in stack[:-1]) or "no hidden neurons"
@@ -86,9 +86,9 @@ def _read_one(model: Any, schema: StatedSchema, target: _Asked, grid: int, meter
     return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, own, curves)
 
 
-def _asked(target: _Asked, outputs: int) -> tuple[str, float, ScoreRows]:
+def _asked(target: _Asked, outputs: int, meter: CheckBudget) -> tuple[str, float, ScoreRows]:
     """What is asked of a model with so many outputs; None asks for nothing."""
-    return ("", 0.0, []) if target[0] is None else read_target(target[0], outputs, target[1])
+    return ("", 0.0, []) if target[0] is None else read_target(target[0], outputs, target[1], meter)
 
 
 def _with_margin(wanted: str, margin: float) -> str:
@@ -122,7 +122,7 @@ def _read_several(model: Any, schema: StatedSchema, asked: _Asked, grid: int, me
                       for k, one in enumerate(read))  # fmt: skip
     return StatedModel(
         network=side_by_side(schema, networks, grid, meter) if networks else _nothing(schema),
-        forest=_together(forests) if forests else None,
+        forest=_together(forests, meter) if forests else None,
         wanted=" and ".join(f"{one.wanted} by model {k}" for k, one in used),
         margins=tuple(None if own is None else one.margins[0] for one, own in zip(read, targets, strict=True)),
         words=f"Several models, numbered from 0: {words}; all of them",
@@ -134,11 +134,11 @@ def _read_several(model: Any, schema: StatedSchema, asked: _Asked, grid: int, me
 def side_by_side(schema: StatedSchema, networks: list[Integers], grid: int, meter: CheckBudget) -> Integers:
     """Several networks as one, whose conditions are those of each."""
     depth = max(len(exponents) for exponents, *_ in networks)
-    deep = [_deepened(schema, network, depth, grid) for network in networks]
-    exponents = tuple(max(one[0][k] for one in deep) for k in range(depth))
-    widths = [sum(len(one[2][k]) for one in deep) for k in range(depth)]
+    widths = [sum(_width(network, k, depth) for network in networks) for k in range(depth)]
     if sum(a * b for a, b in zip(widths[1:], widths, strict=False)) > MAX_WEIGHTS:
         raise Refusal(f"the networks side by side have more than {MAX_WEIGHTS} weights")
+    deep = [_deepened(schema, network, depth, grid) for network in networks]
+    exponents = tuple(max(one[0][k] for one in deep) for k in range(depth))
     weights: list[tuple[tuple[int, ...], ...]] = []
     for k in range(depth):
         rows: list[tuple[int, ...]] = []
@@ -163,24 +163,31 @@ def side_by_side(schema: StatedSchema, networks: list[Integers], grid: int, mete
     return exponents, tuple(weights), biases, columns
 
 
+def _width(network: Integers, k: int, depth: int) -> int:
+    """How many neurons a network has in layer k when it has so many layers."""
+    sizes = [len(bias) for bias in network[2]]
+    return sizes[-1] if k == depth - 1 else sizes[min(k, max(len(sizes) - 2, 0))]
+
+
 def _deepened(schema: StatedSchema, network: Integers, depth: int, grid: int) -> Integers:
     """The same function with so many layers."""
     if len(network[0]) == 1 < depth:
         network = with_hidden_layer(schema, network, grid)
     exponents, weights, biases, columns = network
+    count = len(biases[-2]) if len(exponents) < depth else 0
+    same = tuple(tuple(int(i == j) for j in range(count)) for i in range(count))
     while len(exponents) < depth:
-        count = len(biases[-2])
-        same = tuple(tuple(int(i == j) for j in range(count)) for i in range(count))
         exponents = (*exponents[:-1], 0, exponents[-1])
         weights = (*weights[:-1], same, weights[-1])
         biases = (*biases[:-1], (0,) * count, biases[-1])
     return exponents, weights, biases, columns
 
 
-def _together(forests: list[StatedForest]) -> StatedForest:
+def _together(forests: list[StatedForest], meter: CheckBudget) -> StatedForest:
     """Several ensembles as one: each tree adds to the conditions of its own."""
     counts, trees = [len(one.constants) for one in forests], []
     for m, one in enumerate(forests):
+        meter.keep(64 * one.leaves * sum(counts))
         before, after = (0,) * sum(counts[:m]), (0,) * sum(counts[m + 1 :])
         trees += [
             tuple(StatedLeaf(leaf.above, leaf.below, leaf.options, (*before, *leaf.adds, *after)) for leaf in tree)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from .reading import Refusal, listed, number, whole
+from .reading import CheckBudget, Refusal, listed, number, whole
 
 PARTS = 1 << 40
 """Weights are multiples of 2^-40."""
@@ -52,12 +52,13 @@ def has_probability(differences: list[Fraction]) -> bool:
     return total <= 1 << BITS
 
 
-def plane_rows(index: int, outputs: int, least: float, margin: float, planes: Any) -> ScoreRows:
+def plane_rows(index: int, outputs: int, wanted: tuple[float, float], planes: Any, meter: CheckBudget) -> ScoreRows:
     """Conditions of all rows that have the probability: one per other class, then one per plane, times 2^40.
 
-    A plane is a list of [parts, bound] per other class: the weight in units of 2^-40, and a number that is at most
-    minus its logarithm.
+    `wanted`: the log-odds and the margin. A plane is a list of [parts, bound] per other class: the weight in units of
+    2^-40, and a number that is at most minus its logarithm.
     """
+    least, margin = wanted
     others = [j for j in range(outputs) if j != index]
     rows: ScoreRows = [({index: 1, j: -1}, least) for j in others]
     given = listed(planes, "the planes")
@@ -66,6 +67,7 @@ def plane_rows(index: int, outputs: int, least: float, margin: float, planes: An
     for plane in given:
         coefficients, entropy = {index: PARTS}, Fraction(0)
         for j, pair in zip(others, listed(plane, "a plane", len(others)), strict=True):
+            meter.keep(256)
             parts, bound = listed(pair, "a weight of a plane", 2)
             parts, bound = whole(parts, "a weight of a plane", 0, PARTS), number(bound, "a bound of a plane")
             if not 0.0 <= bound <= FARTHEST or (parts and exp_bounds(Fraction(bound))[1] * parts > PARTS << BITS):

@@ -824,6 +824,7 @@ function apartLiterals(schema, constraint, budget) {
     over = (over * bottom) / divisor(over, bottom);
   }
   const times = ([top, bottom]) => (top * over) / bottom, values = options.map(([g, own]) => [g, own.map(times)]);
+  budget.keep(BITS_OF_OBJECT / 4 * (features.length + 4) * 2 ** lines.filter(({ sides }) => sides.length > 1).length);
   const choices = lines.reduce((some, { sides }) => some.flatMap((signs) => sides.map((sign) => [...signs, sign])), [[]]);
   return choices.map((signs) => ({
     numbers: lines.map(({ g, slope }, k) => [g, signs[k] * times(slope)]), options: values, whole,
@@ -912,7 +913,7 @@ function hasProbability(differences) {
 }
 
 /** A probability of one of several classes: conditions that every row which has it meets. `d` may be a fraction. */
-function readProbability(value, outputs, planes) {
+function readProbability(value, outputs, planes, budget) {
   const given = entries(value, "the target", "class", "label", "log_odds", "margin"), which = index(given.class, "the wanted class", 0, outputs - 1);
   const least = number(given.log_odds, "the wanted log-odds"), margin = number(given.margin, "the margin"), others = Array.from({ length: outputs }, (_, j) => j).filter((j) => j !== which);
   if (typeof given.label !== "string" || outputs < 2 || margin < 0) refuse("a probability is of one of several classes, which has a label, and its margin is not negative");
@@ -922,6 +923,7 @@ function readProbability(value, outputs, planes) {
     const row = [[which, PARTS]];
     let entropy = F.of(0), sum = 0n;
     listed(plane, "a plane", others.length).forEach((pair, k) => {
+      budget.keep(BITS_OF_OBJECT);
       const [partsGiven, boundGiven] = listed(pair, "a weight of a plane", 2), own = whole(partsGiven, "a weight of a plane", 0n, PARTS), bound = number(boundGiven, "a bound of a plane");
       if (!(bound >= 0 && bound <= Number(FARTHEST)) || (own > 0n && expBounds(fraction(bound))[1] * own > PARTS << EXP_BITS)) refuse("a bound of a plane is more than minus the logarithm of its weight");
       row.push([others[k], -own]);
@@ -945,9 +947,9 @@ function hasCurve(question) {
 const exactly = (d) => (typeof d === "number" ? fraction(d) : F.lowest(d));
 
 /** What is wanted: conditions  sum of c * output - d - margin >= 0. */
-function readTarget(value, outputs, planes) {
+function readTarget(value, outputs, planes, budget) {
   let rows, wanted;
-  if (value instanceof Map && value.has("log_odds")) return readProbability(value, outputs, planes);
+  if (value instanceof Map && value.has("log_odds")) return readProbability(value, outputs, planes, budget);
   if (value instanceof Map && value.has("class")) {
     const given = entries(value, "the target", "class", "label", "margin"), which = index(given.class, "the wanted class", 0, Math.max(outputs - 1, 1));
     if (typeof given.label !== "string") refuse("the wanted class's label must be text");
@@ -1010,7 +1012,7 @@ function readModel(model, schema, target, P, budget, planes) {
   return {
     curves,
     network: networks.length > 0 ? sideBySide(networks, schema, P, budget) : nothing(schema),
-    forest: forests.length > 0 ? Forest.together(forests) : null,
+    forest: forests.length > 0 ? Forest.together(forests, budget) : null,
     wanted: used.map(([k, one]) => `${one.wanted} by model ${k}`).join(" and "),
     margins: read.map((one, k) => (targets[k] === null ? null : one.margins[0])),
     fingerprint: null,
@@ -1019,7 +1021,7 @@ function readModel(model, schema, target, P, budget, planes) {
 
 function readOne(model, schema, target, P, budget, planes) {
   const kind = model instanceof Map ? model.get("kind") : null;
-  const asked = (outputs) => (target === null ? { rows: [], wanted: "", margin: 0 } : readTarget(target, outputs, planes));
+  const asked = (outputs) => (target === null ? { rows: [], wanted: "", margin: 0 } : readTarget(target, outputs, planes, budget));
   const made = (network, forest, { wanted, margin, others = 0 }, fingerprint) => ({ network, forest, curves: others > 0 && forest === null ? [[0, others]] : [], wanted: `${wanted} with margin ${written(margin)}`, margins: [margin], fingerprint });
   if (kind === "trees") {
     let found;
@@ -1053,7 +1055,11 @@ function inWholeNumbers(stack, { rows, margin }, schema, P, budget) {
     let constant = bias.map((v) => scaled(v, e, "a bias"));
     if (k === last) {
       constant = rows.map(([c], r) => c.reduce((sum, [j, times]) => sum + times * constant[j], 0n) - scaledFraction(ends[r], e, "d") - scaled(margin, e, "the margin"));
-      exact = rows.map(([c]) => keepRow(exact[0].map((_, t) => c.reduce((sum, [j, times]) => sum + times * exact[j][t], 0n)), budget));
+      exact = rows.map(([c]) => {
+        const sum = exact[0].map(() => 0n);
+        for (const [j, times] of c) { budget.tick(); if (times !== 0n) exact[j].forEach((w, t) => { sum[t] += times * w; }); }
+        return keepRow(sum, budget);
+      });
     }
     exponents.push(e);
     weights.push(exact);
@@ -1093,6 +1099,8 @@ function withHiddenLayer({ exponents, weights, biases, columns }, schema, P) {
 /** Several networks as one: the neurons of each layer one model after the other, shallow ones passed on through ReLUs. */
 function sideBySide(networks, schema, P, budget) {
   const depth = Math.max(...networks.map((one) => one.exponents.length));
+  const widths = Array.from({ length: depth }, (_, k) => networks.reduce((n, { biases }) => n + (k === depth - 1 ? biases.at(-1) : biases[Math.min(k, Math.max(biases.length - 2, 0))]).length, 0));
+  if (widths.slice(1).reduce((sum, width, k) => sum + width * widths[k], 0) > MAX_WEIGHTS) refuse(`the networks side by side have more than ${MAX_WEIGHTS} weights`);
   const deep = networks.map((given) => {
     const one = given.exponents.length === 1 && depth > 1 ? withHiddenLayer(given, schema, P) : given;
     const more = Array.from({ length: depth - one.exponents.length }), count = more.length > 0 ? one.biases.at(-2).length : 0;
@@ -1100,8 +1108,6 @@ function sideBySide(networks, schema, P, budget) {
     return { exponents: between(one.exponents, 0), weights: between(one.weights, identity(count)), biases: between(one.biases, Array.from({ length: count }, () => 0n)), columns: one.columns };
   });
   const exponents = Array.from({ length: depth }, (_, k) => Math.max(...deep.map((one) => one.exponents[k])));
-  const widths = exponents.map((_, k) => deep.reduce((n, one) => n + one.biases[k].length, 0));
-  if (widths.slice(1).reduce((sum, width, k) => sum + width * widths[k], 0) > MAX_WEIGHTS) refuse(`the networks side by side have more than ${MAX_WEIGHTS} weights`);
   const shift = (one, k) => BigInt(exponents[k] - one.exponents[k]);
   const weights = exponents.map((_, k) => {
     let before = 0;
@@ -1399,13 +1405,14 @@ class Forest {
     });
   }
   /** Several ensembles as one: each tree adds to the conditions of its own. */
-  static together(forests) {
+  static together(forests, budget) {
     const whole = Object.assign(Object.create(Forest.prototype), { curves: [], units: [] }), count = forests.reduce((n, one) => n + one.constants.length, 0);
     whole.constants = forests.flatMap((one) => one.constants);
     let before = 0;
     whole.trees = forests.flatMap((one) => {
       const start = before;
       before += one.constants.length;
+      budget.keep(BITS_OF_OBJECT / 4 * count * one.trees.reduce((n, tree) => n + tree.length, 0));
       whole.curves.push(...one.curves.map(([first, n]) => [start + first, n]));
       whole.units.push(...one.units);
       return one.trees.map((tree) => tree.map((leaf) => ({ ...leaf, adds: Array.from({ length: count }, (_, r) => leaf.adds[r - start] ?? 0n) })));
