@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from random import Random
 from typing import Any
 
 from ifonly.certificate.format import canonical, most_text, stamp
@@ -173,10 +174,50 @@ def long_name() -> bytes:
     return packed(data)
 
 
+def many_models_of_many_depths() -> bytes:
+    """Each shallow model would be passed on through all layers of the deepest one."""
+    wide = {"kind": "network", "layers": [layer(400, 1), layer(1, 400)]}
+    deep = {"kind": "network", "layers": [*[layer(1, 1)] * 500, layer(1, 1)]}
+    data = about(reals(1), [], [LEAF])
+    data["question"]["model"] = {"kind": "several", "models": [*[wide] * 60, deep]}
+    target = data["question"]["target"]
+    data["question"]["target"] = {"all": [target] * 61}
+    return packed(data)
+
+
+def many_planes_of_many_classes() -> bytes:
+    data = about(reals(1), [layer(300, 1), layer(1000, 300)], [LEAF])
+    data["question"]["target"] = {"class": 0, "label": "x", "log_odds": ZERO, "margin": ZERO}
+    plane = [[2**40, ZERO], *[[0, ZERO]] * 998]
+    data["proof"]["planes"] = [plane] * 1000
+    return packed(data)
+
+
+def sides_of_many_numbers() -> bytes:
+    count = 4000
+    rule = {"kind": "apart", "point": [ZERO] * count, "at_least": ONE, "jump": ZERO, "rate": ONE,
+            "weights": [ONE] * count, "scales": [ONE] * count}  # fmt: skip
+    features = [*reals(10), *[Real(f"y{i}", 0.0, 1.0) for i in range(count - 10)]]
+    return packed(about(features, [layer(1, count)], [LEAF], constraints=[rule] * 15))
+
+
+def contrasts_that_are_hard_to_meet() -> bytes:
+    """Whether 19 of 40 features meet all of these sets takes long to find out."""
+    rng, count = Random(3), 40
+    rows = [
+        [ONE if i in some else ZERO for i in range(count)] for some in (rng.sample(range(count), 3) for _ in range(400))
+    ]
+    rows += [[ONE if i == k else ZERO for i in range(count)] for k in range(20)]
+    data = about(reals(count), [layer(1, count, ZERO, ONE)], [LEAF])
+    data["question"]["reason"] = {"held": [f"x{i}" for i in range(20)], "claim": "smallest"}
+    return packed({**data, "contrasts": rows})
+
+
 BOMBS = [
     nested, empty_lists, spaces, relu_chain, relu_chain_again, number_chain, option_chain, wide, deep, deep_and_wide,
     square, many_features, many_ratios, many_options, coded_options, many_rows, many_constraints, odd_scales,
-    many_leaves, long_name,
+    many_leaves, long_name, many_models_of_many_depths, many_planes_of_many_classes, sides_of_many_numbers,
+    contrasts_that_are_hard_to_meet,
 ]  # fmt: skip
 
 CHILD = """

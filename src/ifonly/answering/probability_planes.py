@@ -23,7 +23,7 @@ from ifonly.answering.branching import Spent
 from ifonly.answering.values import CheckedResult, Floats, uncounted
 from ifonly.errors import Contradiction
 from ifonly.problem import ProbabilityTarget, Question
-from ifonly.problem.softmax import SLACK, Weights, first_weights, log_odds, weights_at
+from ifonly.problem.softmax import SLACK, PlanesRecord, Weights, first_weights, log_odds, weights_at
 from ifonly.problem.target import TangentTarget, class_index
 from ifonly.results import Claim, Limits, Listener, Progress, Stop, StoppedBy
 from ifonly.results.deployed import covering_margin
@@ -201,7 +201,7 @@ class _Planes:
         stop = self._limit(found.claim) or found.claim.stop
         if self._best is None:
             lower = 0.0 if stop is not None and stop.by is StoppedBy.REFUSED else self.lower
-            return CheckedResult(self._counted(replace(found.claim, lower=lower, stop=stop, record=None)))
+            return CheckedResult(self._counted(replace(found.claim, lower=lower, stop=stop, record=self._record)))
         if found.none_exists:
             raise Contradiction(
                 f"Method '{found.claim.method}' claims that no row has the log-odds, but one at a distance of "
@@ -215,7 +215,9 @@ class _Planes:
             lower = self.lower
             if self.refused:
                 lower, stop = 0.0, Stop(StoppedBy.REFUSED, covering_margin(self.curve.question))
-            return CheckedResult(self._counted(replace(found.claim, point=None, lower=lower, stop=stop, record=None)))
+            return CheckedResult(
+                self._counted(replace(found.claim, point=None, lower=lower, stop=stop, record=self._record))
+            )
         lower = min(self.lower, best.found.upper)
         claim = replace(
             best.found.claim,
@@ -223,9 +225,13 @@ class _Planes:
             lower_any_rounding=min(self.lower_any_rounding, lower) if self.lower_any_rounding > 0.0 else None,
             rounding_bound=max(self.rounding_bound, best.found.claim.rounding_bound),
             stop=None if self._done else stop,
-            record=None,
+            record=self._record,
         )
         return CheckedResult(self._counted(claim), best.found.upper, best.found.scores)
+
+    @property
+    def _record(self) -> PlanesRecord:
+        return PlanesRecord(self.weights)
 
     def _counted(self, claim: Claim) -> Claim:
         return replace(claim, nodes=self.spent.nodes, seconds=self.spent.seconds)

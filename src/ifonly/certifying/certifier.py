@@ -37,7 +37,7 @@ from ifonly.certificate.check.statement import SQUARED, Statement, read_statemen
 from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, stamp
 from ifonly.certifying.effort import Effort, ProofBudget, Verification
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
-from ifonly.certifying.statement import grids, hexes, question_data, question_of
+from ifonly.certifying.statement import grids, hexes, question_data, question_of, stated_planes
 from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import (
@@ -48,6 +48,7 @@ from ifonly.problem import (
 )
 from ifonly.problem.already_satisfied import already_decided, broken_by
 from ifonly.problem.query import Query, query_of
+from ifonly.problem.softmax import PlanesRecord
 from ifonly.resources import LimitReached, check_limits, limited, seconds_left
 from ifonly.results.claim import Claim, Limits, Method, Solver
 from ifonly.results.claims import Claims
@@ -135,8 +136,12 @@ def _certifiers(
     rounding = [max(claim.rounding_bound for claim in claims)] * len(claims)
     exact = in_real_arithmetic(questions, rounding)
     others = other_models(exact)
-    pairs = zip(exact, questions, strict=True)
-    return [Certifier(one, tolerances, deployed=asked, others=others) for one, asked in pairs], claims
+    triples = zip(exact, questions, claims, strict=True)
+    certifiers = [
+        Certifier(one, tolerances, deployed=asked, others=others, claim=claim) for one, asked, claim in triples
+    ]
+    kept = [replace(one, record=None) if isinstance(one.record, PlanesRecord) else one for one in claims]
+    return certifiers, kept
 
 
 def _claimed(explainer: ClaimingExplainer, deployed: Certifier, point: NDArray[np.float64]) -> Claim:
@@ -234,7 +239,7 @@ class Certifier:
     takes up to three times as long, more for large trees; False verifies nothing. `deployed` is the question to the
     model whose scores of the witness are recorded, where that is another one. `others`: all models that the
     alternatives of a question ask, of which this one may ask some. `more`: further constraints, as a certificate states
-    them.
+    them. `claim`: of a probability of one of several classes, what the search left of it.
     """
 
     def __init__(
@@ -246,11 +251,13 @@ class Certifier:
         deployed: Question | None = None,
         others: Sequence[Accepted] | None = None,
         more: Sequence[dict[str, Any]] = (),
+        claim: Claim | None = None,
     ) -> None:
         self.question, self.tolerances, self.verified = question, tolerances, verified
         self.deployed = deployed or question
         self._data = question_data(question, others)
         self._data["constraints"] += more
+        self._planes = stated_planes(question, claim)
         self._meter = ProofBudget()
         self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats | ForestCells, int]] = {}
 
@@ -371,7 +378,7 @@ class Certifier:
         if fine not in self._prepared:
             self._meter.kept = 0
             try:
-                statement = read_statement(question_data, *fine, self._meter)
+                statement = read_statement(question_data, *fine, self._meter, planes=self._planes)
             except Refusal as refusal:
                 raise UnsupportedQuestion(f"A certificate of this question would not be checked: {refusal}.") from None
             prepared = NetworkFloats(statement) if statement.forest is None else ForestCells(statement)
@@ -392,7 +399,12 @@ class Certifier:
             "claim": {"lower": None if lower is None else lower.hex(), "upper": None if upper is None else upper.hex()},
             "witness": None if witness is None else [v.hex() for v in witness],
             "deployed": deployed,
-            "proof": {"grid": statement.grid, "cost_grid": statement.cost_grid, **proof},
+            "proof": {
+                "grid": statement.grid,
+                "cost_grid": statement.cost_grid,
+                **({} if self._planes is None else {"planes": self._planes}),
+                **proof,
+            },
         }
         certificate = Certificate({**data, "sha256": stamp(data)})
         if len(certificate.content) > MAX_BYTES:

@@ -49,5 +49,5 @@ def _exact(model: Model, target: Target, rounding_bound: float | None) -> tuple[
         rounding_bound = max(rounding_bound, float(coefficients * trees.ensemble.rounding().max()))
     elif trees is None:
         network = network_model(model.network, model.schema, classes=model.classes, regression=not model.classes)
-        model = replace(network, probabilities=model.probabilities)
+        model = replace(network, probabilities=model.probabilities, scores_are=model.scores_are)
     return model, replace(target, margin=target.margin + (rounding_bound or 0.0))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.certificate.check.softmax import PARTS
 from ifonly.certificate.check.statement import MAX_BITS
 from ifonly.certificate.format import Certificate, canonical
 from ifonly.errors import FileError, IfonlyError, UnsupportedQuestion
@@ -44,8 +45,10 @@ from ifonly.problem import (
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules.meaning import Member
 from ifonly.problem.rules.normal import AtLeast
+from ifonly.problem.softmax import PlanesRecord, first_weights
 from ifonly.problem.target import AheadTarget, class_index
 from ifonly.problem.words import show_name, show_option
+from ifonly.results.claim import Claim
 from ifonly.schema import Numeric, Schema
 from ifonly.schema.io import schema_from_json, schema_to_json
 
@@ -165,6 +168,12 @@ def _refuse_to_ask(data: dict[str, Any]) -> None:
         raise UnsupportedQuestion(
             "The target of this certificate has alternatives: its question cannot be asked again."
         )
+    kinds = {one["kind"] for one in data["constraints"]} & {"apart", "fewest_changes"}
+    if kinds or "reason" in data or "log_odds" in data["target"]:
+        raise UnsupportedQuestion(
+            "This certificate is about one answer of a set, the fewest changes, a probability or a reason: its "
+            "question cannot be asked again."
+        )
     if data["model"]["kind"] == "several":
         raise UnsupportedQuestion("This certificate is about several models: its question cannot be asked again.")
     if data["model"]["kind"] != "network":
@@ -209,8 +218,14 @@ def hexes(values: NDArray[np.float64]) -> list[str]:
 
 def target_data(target: Target, model: Model) -> dict[str, Any]:
     """What is asked of a model, as a certificate states it."""
-    if isinstance(target, ProbabilityTarget) and model.function.outputs == 1:
-        target = target.as_score(model)
+    if isinstance(target, ProbabilityTarget):
+        if target.curved(model):
+            return _probability(target, model)
+        if model.scores_are == "probabilities":
+            output = class_index(model, target.label)
+            target = ScoreTarget(at_least=target.at_least, output=output, margin=target.margin)
+        elif model.outputs == 1:
+            target = target.as_score(model)
     margin = (target.margin + 0.0).hex()
     if isinstance(target, ClassTarget):
         index = class_index(model, target.label)
@@ -226,6 +241,33 @@ def target_data(target: Target, model: Model) -> dict[str, Any]:
         "margin": margin,
         **{name: None if end is None else (end + 0.0).hex() for name, end in ends.items()},
     }
+
+
+def _probability(target: ProbabilityTarget, model: Model) -> dict[str, Any]:
+    index = class_index(model, target.label)
+    return {
+        "class": index,
+        "label": str(model.classes[index]),
+        "log_odds": float(target.threshold).hex(),
+        "margin": (target.margin + 0.0).hex(),
+    }
+
+
+def stated_planes(question: Question, claim: Claim | None) -> list[Any] | None:
+    """The planes around a probability of one of several classes, beyond those that every checker makes itself: of each,
+    the parts of its weights and bounds of their logarithms. None where no such probability is asked for.
+    """
+    target, model = question.target, question.model
+    if not isinstance(target, ProbabilityTarget) or not target.curved(model):
+        return None
+    found = claim.record.weights if claim is not None and isinstance(claim.record, PlanesRecord) else ()
+    own = [one for one in dict.fromkeys((*first_weights(model.outputs), *found)) if max(one) < 1.0]
+    return [[[round(w * PARTS), _below(w).hex()] for w in weights] for weights in own]
+
+
+def _below(weight: float) -> float:
+    """A number that is at most minus the logarithm of a weight."""
+    return 0.0 if weight in (0.0, 1.0) else max(-math.log(weight) * (1.0 - 2.0**-48) - 2.0**-60, 0.0)
 
 
 def _constraint(schema: Schema, constraint: Constraint) -> dict[str, Any]:

@@ -10,7 +10,7 @@ own tangent. Several such planes are a conjunction of linear conditions, which i
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,12 @@ SLACK = 2.0**-33
 """Log-odds: how far a plane is moved outward, so that no rounding of it can exclude a row that has the probability."""
 GUARD = 2.0**-48
 """Relative to the scores: what rounding can take from a log-odds that is computed from them."""
+
+
+class PlanesRecord(NamedTuple):
+    """What a search for a probability leaves: the weights of the planes that its lower bound follows from."""
+
+    weights: tuple[Weights, ...]
 
 
 def log_odds(scores: Floats, index: int) -> Floats:

@@ -48,8 +48,9 @@ def apart_literals(schema: StatedSchema, value: Any, meter: CheckBudget) -> list
         lines.append((g, slope, sides if slope else (1,)))
     if sum(len(sides) > 1 for *_, sides in lines) > MAX_SIDES:
         raise Refusal(f"more than {MAX_SIDES} numbers may be on either side of another row's")
+    meter.keep(64 * (len(schema) + 4) << sum(len(sides) > 1 for *_, sides in lines))
     middle = (Fraction(least) + Fraction(math.nextafter(least, -math.inf))) / 2
-    return _literals(schema, point, lines, options, middle)
+    return _literals(schema, point, lines, options, middle, meter)
 
 
 def _option_shares(
@@ -68,7 +69,7 @@ def _option_shares(
 
 def _literals(
     schema: StatedSchema, point: tuple[float, ...], lines: list[tuple[int, Fraction, tuple[int, ...]]],
-    options: list[tuple[int, list[Fraction]]], least: Fraction,
+    options: list[tuple[int, list[Fraction]]], least: Fraction, meter: CheckBudget,
 ) -> list[RuleLiteral]:  # fmt: skip
     """Whole numbers, by a common denominator."""
     starts = {g: slope * decimal(point[g]) for g, slope, _ in lines}
@@ -76,11 +77,14 @@ def _literals(
     over = math.lcm(*(part.denominator for part in parts))
     exact = all(isinstance(schema.features[g], StatedInteger) for g, *_ in lines)
     choices = tuple((g, tuple(int(v * over) for v in own)) for g, own in options)
-    result = []
+    places = [g for g, *_ in lines]
+    slopes, begins = [int(slope * over) for _, slope, _ in lines], [int(starts[g] * over) for g in places]
+    first, result = -int(least * over), []
     for signs in product(*(sides for *_, sides in lines)):
-        numbers = tuple((g, sign * int(slope * over)) for sign, (g, slope, _) in zip(signs, lines, strict=True))
-        constant = -least - sum(sign * starts[g] for sign, (g, *_) in zip(signs, lines, strict=True))
-        result.append(RuleLiteral(numbers, choices, int(constant * over), exact))
+        meter.keep(sum(map(int.bit_length, slopes)))
+        numbers = tuple((g, sign * slope) for g, sign, slope in zip(places, signs, slopes, strict=True))
+        constant = first - sum(sign * start for sign, start in zip(signs, begins, strict=True))
+        result.append(RuleLiteral(numbers, choices, constant, exact))
     return result
 
 

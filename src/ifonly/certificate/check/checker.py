@@ -129,9 +129,12 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
     )  # fmt: skip
     _text(data["made_by"], "what made the certificate", 1_000)
     word = isinstance(data["proof"], dict) and "trusted" in data["proof"]
-    proof = entries(data["proof"], "the proof", "grid", "cost_grid", "trusted" if word else "tree")
+    curved = has_curve(asked)
+    proof = entries(
+        data["proof"], "the proof", "grid", "cost_grid", "trusted" if word else "tree", *(["planes"] if curved else [])
+    )
     grid, cost_grid = (whole(proof[key], f"the proof's {key}", 8, MAX_BITS) for key in ("grid", "cost_grid"))
-    free, reason = read_asked(asked, grid, cost_grid, meter)
+    free, reason = read_asked(asked, grid, cost_grid, meter, proof.get("planes"))
     statements = free if reason is None else reason.held_in(free)
     statement = statements[0]
     claim = entries(data["claim"], "the claim", "lower", "upper")
@@ -165,6 +168,16 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
     nodes, leaves = check_trees(statements, lower, listed(proof["tree"], "the tree"))
     words = _words(statement, lower, upper, data["witness"], reason)
     return CheckResult(verdict=VALID, statement=words, nodes=nodes, leaves=leaves, **about)
+
+
+def has_curve(question: Any) -> bool:
+    """Is a probability of one of several classes asked for?"""
+    target = question.get("target") if isinstance(question, dict) else None
+    targets = [target]
+    for key in ("any", "all"):
+        parts = [one[key] for one in targets if isinstance(one, dict) and isinstance(one.get(key), list)]
+        targets += [one for part in parts for one in part]
+    return any(isinstance(one, dict) and "log_odds" in one for one in targets)
 
 
 def _words(

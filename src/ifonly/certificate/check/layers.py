@@ -15,6 +15,7 @@ from ...printing import quoted
 from .reading import CheckBudget, Refusal, entries, listed, number, scaled, whole
 from .rules import RuleLiteral
 from .schema import StatedChoice, StatedNumeric, StatedSchema
+from .softmax import ScoreRows, plane_rows
 
 MAX_WEIGHTS = 5_000_000
 MOST_FINE = 1_074
@@ -50,9 +51,11 @@ def read_network(value: Any, inputs: int, meter: CheckBudget) -> list[tuple[list
     return stack
 
 
-def read_target(value: Any, outputs: int) -> tuple[str, float, list[tuple[dict[int, int], float]]]:
+def read_target(value: Any, outputs: int, planes: Any, meter: CheckBudget) -> tuple[str, float, ScoreRows]:
     """What is wanted in words, the margin, and the conditions  sum of coefficient * output - d >= margin."""
-    rows: list[tuple[dict[int, int], float]]
+    rows: ScoreRows
+    if isinstance(value, dict) and "log_odds" in value:
+        return _read_probability(value, outputs, planes, meter)
     if isinstance(value, dict) and "class" in value:
         entries(value, "the target", "class", "label", "margin")
         index = whole(value["class"], "the wanted class", 0, max(outputs - 1, 1))
@@ -76,11 +79,13 @@ def read_target(value: Any, outputs: int) -> tuple[str, float, list[tuple[dict[i
         output = whole(value["output"], "the target's output", 0, outputs - 1)
         rows, words = [], []
         if value["at_least"] is not None:
-            rows.append(({output: 1}, number(value["at_least"], "the target's least score")))
-            words.append(f"at least {rows[-1][1]!r}")
+            end = number(value["at_least"], "the target's least score")
+            rows.append(({output: 1}, end))
+            words.append(f"at least {end!r}")
         if value["at_most"] is not None:
-            rows.append(({output: -1}, -number(value["at_most"], "the target's largest score")))
-            words.append(f"at most {-rows[-1][1]!r}")
+            end = number(value["at_most"], "the target's largest score")
+            rows.append(({output: -1}, -end))
+            words.append(f"at most {end!r}")
         if not rows:
             raise Refusal("the target asks for nothing")
         wanted = f"score {output} {' and '.join(words)}"
@@ -88,6 +93,19 @@ def read_target(value: Any, outputs: int) -> tuple[str, float, list[tuple[dict[i
     if margin < 0.0:
         raise Refusal("the margin is negative")
     return wanted, margin, rows
+
+
+def _read_probability(value: Any, outputs: int, planes: Any, meter: CheckBudget) -> tuple[str, float, ScoreRows]:
+    """A probability of one of several classes: conditions that all rows which have it meet."""
+    entries(value, "the target", "class", "label", "log_odds", "margin")
+    index = whole(value["class"], "the wanted class", 0, outputs - 1)
+    least, margin = number(value["log_odds"], "the wanted log-odds"), number(value["margin"], "the margin")
+    if not isinstance(value["label"], str) or outputs < 2 or margin < 0.0:
+        raise Refusal(
+            "a probability is of one of several classes, which has a label, with a margin that is not negative"
+        )
+    wanted = f"the decision {quoted(value['label'])} (class {index} of {outputs}) log-odds of at least {least!r}"
+    return wanted, margin, plane_rows(index, outputs, (least, margin), planes, meter)
 
 
 def fingerprint(stack: list[tuple[list[list[float]], list[float]]], meter: CheckBudget) -> str:
@@ -102,14 +120,14 @@ def fingerprint(stack: list[tuple[list[list[float]], list[float]]], meter: Check
 
 
 def integers(
-    stack: list[tuple[list[list[float]], list[float]]], rows: list[tuple[dict[int, int], float]], margin: float,
+    stack: list[tuple[list[list[float]], list[float]]], rows: ScoreRows, margin: float,
     grid: int, meter: CheckBudget,
 ) -> tuple[tuple[int, ...], tuple[tuple[tuple[int, ...], ...], ...], tuple[tuple[int, ...], ...]]:  # fmt: skip
     """Exponents, weights and biases of every layer; the last one gives  C s - d - margin."""
     exponents, weights, biases = [], [], []
     for k, (weight, bias) in enumerate(stack):
         last = k == len(stack) - 1
-        used = [*weight, bias, [d for _, d in rows] + [margin] if last else []]
+        used: list[Sequence[float | Fraction]] = [*weight, bias, [*(d for _, d in rows), margin] if last else []]
         bits = max(_fineness(row, meter) for row in used)
         exact = [_scaled_row(row, bits, meter) for row in weight]
         constant = _scaled_row(bias, bits, meter)
@@ -126,7 +144,7 @@ def integers(
     return tuple(exponents), tuple(weights), tuple(biases)
 
 
-def _fineness(row: list[float], meter: CheckBudget) -> int:
+def _fineness(row: Sequence[float | Fraction], meter: CheckBudget) -> int:
     meter.tick()
     return max((v.as_integer_ratio()[1].bit_length() - 1 for v in row), default=0)
 
@@ -138,9 +156,13 @@ def _scaled_row(row: list[float], bits: int, meter: CheckBudget) -> tuple[int, .
 
 
 def _combined(rows: list[tuple[int, ...]], coefficients: dict[int, int], meter: CheckBudget) -> tuple[int, ...]:
-    result = tuple(sum(c * rows[j][t] for j, c in coefficients.items()) for t in range(len(rows[0])))
+    result = [0] * len(rows[0])
+    for j, c in coefficients.items():
+        meter.tick()
+        if c:
+            result = [a + c * w for a, w in zip(result, rows[j], strict=True)]
     meter.keep(sum(map(int.bit_length, result)))
-    return result
+    return tuple(result)
 
 
 def longest_number(

@@ -9,7 +9,8 @@ other.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from ..format import canonical
@@ -25,6 +26,7 @@ from .layers import (
 )
 from .reading import CheckBudget, Refusal, entries, listed
 from .schema import StatedChoice, StatedSchema
+from .softmax import ScoreRows
 from .trees import StatedForest, StatedLeaf, read_forest
 
 MAX_MODELS = 64
@@ -42,38 +44,51 @@ class StatedModel:
     margins: tuple[float | None, ...]
     words: str
     fingerprint: str
+    curves: tuple[tuple[int, int], ...] = ()
+    """Of the network's conditions, where those of a probability begin, and how many other classes there are."""
 
 
-def read_model(model: Any, schema: StatedSchema, target: Any, grid: int, meter: CheckBudget) -> StatedModel:
-    """The model, checked, with one target: of several models `{"all": [...]}`."""
+def read_model(
+    model: Any, schema: StatedSchema, target: Any, grid: int, meter: CheckBudget, planes: Any = None
+) -> StatedModel:
+    """The model, checked, with one target: of several models `{"all": [...]}`. `planes`: those of a probability."""
     kind = model.get("kind") if isinstance(model, dict) else None
     if kind == "several":
-        return _read_several(model, schema, target, grid, meter)
-    return _read_one(model, schema, target, grid, meter)
+        return _read_several(model, schema, (target, planes), grid, meter)
+    return _read_one(model, schema, (target, planes), grid, meter)
 
 
-def _read_one(model: Any, schema: StatedSchema, target: Any, grid: int, meter: CheckBudget) -> StatedModel:
+_Asked = tuple[Any, Any]
+"""A target, and the planes of a probability."""
+
+
+def _read_one(model: Any, schema: StatedSchema, target: _Asked, grid: int, meter: CheckBudget) -> StatedModel:
     kind = model.get("kind") if isinstance(model, dict) else None
+    curved = isinstance(target[0], dict) and "log_odds" in target[0]
     if kind == "trees":
-        forest, wanted, margin = read_forest(model, schema, lambda outputs: _asked(target, outputs), meter)
+        forest, wanted, margin = read_forest(model, schema, lambda outputs: _asked(target, outputs, meter), meter)
+        curve = len(model["start"]) - 1 if curved else 0
         words = f"Trees: {len(forest.trees)} trees, {forest.leaves} leaves"
         own = hashlib.sha256(canonical(model)).hexdigest()
+        forest = replace(forest, curves=((0, curve),) if curve else ())
         return StatedModel(_nothing(schema), forest, _with_margin(wanted, margin), (margin,), words, own)
     if kind != "network":
         raise Refusal(f"there is no kind of model {str(kind)[:60]!r}")
     layers = entries(model, "the model", "kind", "layers")["layers"]
     stack = read_network(layers, len(schema.columns), meter)
-    wanted, margin, rows = _asked(target, len(stack[-1][1]))
+    wanted, margin, rows = _asked(target, len(stack[-1][1]), meter)
     exponents, weights, biases = integers(stack, rows, margin, grid, meter)
     network = exponents, weights, biases, columns_of(schema, weights[0], meter)
     sizes = ", ".join(str(len(bias)) for _, bias in stack[:-1]) or "no hidden neurons"
     words = f"Network: {len(schema.columns)} inputs, hidden layers of {sizes}"
-    return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, fingerprint(stack, meter))
+    curves = ((0, len(stack[-1][1]) - 1),) if curved else ()
+    own = fingerprint(stack, meter)
+    return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, own, curves)
 
 
-def _asked(target: Any, outputs: int) -> tuple[str, float, list[tuple[dict[int, int], float]]]:
+def _asked(target: _Asked, outputs: int, meter: CheckBudget) -> tuple[str, float, ScoreRows]:
     """What is asked of a model with so many outputs; None asks for nothing."""
-    return ("", 0.0, []) if target is None else read_target(target, outputs)
+    return ("", 0.0, []) if target[0] is None else read_target(target[0], outputs, target[1], meter)
 
 
 def _with_margin(wanted: str, margin: float) -> str:
@@ -88,37 +103,42 @@ def _nothing(schema: StatedSchema) -> Integers:
 # ---------------------------------------------------------------------- several models
 
 
-def _read_several(model: Any, schema: StatedSchema, target: Any, grid: int, meter: CheckBudget) -> StatedModel:
+def _read_several(model: Any, schema: StatedSchema, asked: _Asked, grid: int, meter: CheckBudget) -> StatedModel:
+    target, planes = asked
     members = listed(entries(model, "the model", "kind", "models")["models"], "the models")
     if not 0 < len(members) <= MAX_MODELS:
         raise Refusal(f"several models are at least one, and at most {MAX_MODELS}")
     targets = listed(entries(target, "the target of several models", "all")["all"], "the targets", len(members))
     if all(one is None for one in targets):
         raise Refusal("the target asks for nothing")
-    read = [_read_one(one, schema, asked, grid, meter) for one, asked in zip(members, targets, strict=True)]
-    used = [(k, one) for k, (one, asked) in enumerate(zip(read, targets, strict=True)) if asked is not None]
+    pairs = zip(members, targets, strict=True)
+    read = [_read_one(one, schema, (own, planes), grid, meter) for one, own in pairs]
+    used = [(k, one) for k, (one, own) in enumerate(zip(read, targets, strict=True)) if own is not None]
     networks = [one.network for _, one in used if one.forest is None]
+    starts = accumulate((len(network[2][-1]) for network in networks), initial=0)
+    curved = zip(starts, (one for _, one in used if one.forest is None), strict=False)
     forests = [one.forest for _, one in used if one.forest is not None]
     words = "; ".join(f"{k}: {one.words[0].lower()}{one.words[1:]}, sha256 {one.fingerprint}"
                       for k, one in enumerate(read))  # fmt: skip
     return StatedModel(
         network=side_by_side(schema, networks, grid, meter) if networks else _nothing(schema),
-        forest=_together(forests) if forests else None,
+        forest=_together(forests, meter) if forests else None,
         wanted=" and ".join(f"{one.wanted} by model {k}" for k, one in used),
-        margins=tuple(None if asked is None else one.margins[0] for one, asked in zip(read, targets, strict=True)),
+        margins=tuple(None if own is None else one.margins[0] for one, own in zip(read, targets, strict=True)),
         words=f"Several models, numbered from 0: {words}; all of them",
         fingerprint=hashlib.sha256(canonical(model)).hexdigest(),
+        curves=tuple((start + first, count) for start, one in curved for first, count in one.curves),
     )
 
 
 def side_by_side(schema: StatedSchema, networks: list[Integers], grid: int, meter: CheckBudget) -> Integers:
     """Several networks as one, whose conditions are those of each."""
     depth = max(len(exponents) for exponents, *_ in networks)
-    deep = [_deepened(schema, network, depth, grid) for network in networks]
-    exponents = tuple(max(one[0][k] for one in deep) for k in range(depth))
-    widths = [sum(len(one[2][k]) for one in deep) for k in range(depth)]
+    widths = [sum(_width(network, k, depth) for network in networks) for k in range(depth)]
     if sum(a * b for a, b in zip(widths[1:], widths, strict=False)) > MAX_WEIGHTS:
         raise Refusal(f"the networks side by side have more than {MAX_WEIGHTS} weights")
+    deep = [_deepened(schema, network, depth, grid) for network in networks]
+    exponents = tuple(max(one[0][k] for one in deep) for k in range(depth))
     weights: list[tuple[tuple[int, ...], ...]] = []
     for k in range(depth):
         rows: list[tuple[int, ...]] = []
@@ -143,28 +163,38 @@ def side_by_side(schema: StatedSchema, networks: list[Integers], grid: int, mete
     return exponents, tuple(weights), biases, columns
 
 
+def _width(network: Integers, k: int, depth: int) -> int:
+    """How many neurons a network has in layer k when it has so many layers."""
+    sizes = [len(bias) for bias in network[2]]
+    return sizes[-1] if k == depth - 1 else sizes[min(k, max(len(sizes) - 2, 0))]
+
+
 def _deepened(schema: StatedSchema, network: Integers, depth: int, grid: int) -> Integers:
     """The same function with so many layers."""
     if len(network[0]) == 1 < depth:
         network = with_hidden_layer(schema, network, grid)
     exponents, weights, biases, columns = network
+    count = len(biases[-2]) if len(exponents) < depth else 0
+    same = tuple(tuple(int(i == j) for j in range(count)) for i in range(count))
     while len(exponents) < depth:
-        count = len(biases[-2])
-        same = tuple(tuple(int(i == j) for j in range(count)) for i in range(count))
         exponents = (*exponents[:-1], 0, exponents[-1])
         weights = (*weights[:-1], same, weights[-1])
         biases = (*biases[:-1], (0,) * count, biases[-1])
     return exponents, weights, biases, columns
 
 
-def _together(forests: list[StatedForest]) -> StatedForest:
+def _together(forests: list[StatedForest], meter: CheckBudget) -> StatedForest:
     """Several ensembles as one: each tree adds to the conditions of its own."""
     counts, trees = [len(one.constants) for one in forests], []
     for m, one in enumerate(forests):
+        meter.keep(64 * one.leaves * sum(counts))
         before, after = (0,) * sum(counts[:m]), (0,) * sum(counts[m + 1 :])
         trees += [
             tuple(StatedLeaf(leaf.above, leaf.below, leaf.options, (*before, *leaf.adds, *after)) for leaf in tree)
             for tree in one.trees
         ]
     constants = tuple(c for one in forests for c in one.constants)
-    return StatedForest(tuple(trees), constants, sum(one.leaves for one in forests))
+    units = tuple(unit for one in forests for unit in one.units)
+    starts = accumulate(counts, initial=0)
+    curves = tuple((s + first, n) for s, one in zip(starts, forests, strict=False) for first, n in one.curves)
+    return StatedForest(tuple(trees), constants, sum(one.leaves for one in forests), units, curves)

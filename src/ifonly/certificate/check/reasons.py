@@ -54,13 +54,13 @@ class StatedReason:
 
 
 def read_asked(
-    question: Any, grid: int, cost_grid: int, meter: CheckBudget
+    question: Any, grid: int, cost_grid: int, meter: CheckBudget, planes: Any = None
 ) -> tuple[tuple[Statement, ...], StatedReason | None]:
     """A question, once for each alternative of its target, in which nothing is held; and the reason, if it has one."""
     if not isinstance(question, dict) or "reason" not in question:
-        return read_statements(question, grid, cost_grid, meter), None
+        return read_statements(question, grid, cost_grid, meter, planes), None
     own = {key: value for key, value in question.items() if key != "reason"}
-    statements = read_statements(own, grid, cost_grid, meter)
+    statements = read_statements(own, grid, cost_grid, meter, planes)
     stamp = hashlib.sha256(canonical(question)).hexdigest()
     return statements, _read_reason(question["reason"], statements[0].schema, stamp)
 

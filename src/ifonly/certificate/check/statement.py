@@ -34,6 +34,7 @@ from .reading import (
 from .rule_reading import OWN, read_rules
 from .rules import Rules, rooms
 from .schema import StatedChoice, StatedNumeric, StatedSchema, belongs, read_point, read_schema
+from .softmax import has_probability
 from .trees import StatedForest
 
 MAX_BITS = 2400
@@ -125,6 +126,8 @@ class Statement:
     """How many hidden neurons stand before each layer."""
     slow: bool
     """Numbers are so long, or features so many, that one sum may take long."""
+    curves: tuple[tuple[int, int], ...]
+    """Of the network's conditions, where those of a probability begin, and how many other classes there are."""
     fingerprint: str
     """Of the network: the same as `Network.fingerprint`."""
     question: str
@@ -213,6 +216,9 @@ class Statement:
             sums = self.products(hidden, self.weight_rows[k])
             values = [z + (bias << shift) for z, bias in zip(sums, self.biases[k], strict=True)]
             bits += self.exponents[k]
+        for first, count in self.curves:
+            exact = [Fraction(value, 1 << bits) for value in values[first : first + count]]
+            values.append(0 if has_probability(exact) else -1)
         return values
 
     def products(self, v: list[int], rows: Sequence[Sequence[int]]) -> list[int]:
@@ -249,16 +255,16 @@ class Statement:
 
 
 def read_statements(
-    question: Any, grid: int, cost_grid: int, meter: CheckBudget | None = None
+    question: Any, grid: int, cost_grid: int, meter: CheckBudget | None = None, planes: Any = None
 ) -> tuple[Statement, ...]:
     """The question of a certificate, once for each alternative of its target; the first one has them all in words."""
     target = question.get("target") if isinstance(question, dict) else None
     if not isinstance(target, dict) or "any" not in target:
-        return (read_statement(question, grid, cost_grid, meter),)
+        return (read_statement(question, grid, cost_grid, meter, planes=planes),)
     given = listed(entries(target, "the target", "any")["any"], "the alternatives of the target")
     if not 0 < len(given) <= MAX_ALTERNATIVES:
         raise Refusal(f"a target has at most {MAX_ALTERNATIVES} alternatives, and at least one")
-    found = [read_statement(question, grid, cost_grid, meter, one) for one in given]
+    found = [read_statement(question, grid, cost_grid, meter, one, planes=planes) for one in given]
     if any(len({one.margins[k] for one in found} - {None}) > 1 for k in range(len(found[0].margins))):
         raise Refusal("the alternatives of the target have different margins")
     words = " or ".join(one.wanted for one in found)
@@ -266,7 +272,13 @@ def read_statements(
 
 
 def read_statement(
-    question: Any, grid: int, cost_grid: int, meter: CheckBudget | None = None, target: Any = None
+    question: Any,
+    grid: int,
+    cost_grid: int,
+    meter: CheckBudget | None = None,
+    target: Any = None,
+    *,
+    planes: Any = None,
 ) -> Statement:
     """The question of a certificate, checked and in integers; of several targets this one."""
     meter = meter or CheckBudget()
@@ -277,7 +289,7 @@ def read_statement(
     factual = read_point(schema, question["factual"], "the factual")
     meter.tick()
     target = question["target"] if target is None else target
-    model = read_model(question["model"], schema, target, grid, meter)
+    model = read_model(question["model"], schema, target, grid, meter, planes)
     norm_name, jump, rate, weights, scales, costs = _read_distance(question["distance"], schema)
     constraints = _read_constraints(question["constraints"])
     rules = read_rules(schema, tuple(one for one in constraints if one["kind"] in OWN), meter)
@@ -297,7 +309,7 @@ def read_statement(
         sizes, model.words, sizes[0] - len(rules.literals),
         model.forest, rooms(schema, rules.literals, grid), tuple(isinstance(f, StatedChoice) for f in schema.features),
         tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
-        model.fingerprint, hashlib.sha256(canonical(question)).hexdigest(), meter,
+        model.curves, model.fingerprint, hashlib.sha256(canonical(question)).hexdigest(), meter,
     )  # fmt: skip
     return statement.about(factual)
 

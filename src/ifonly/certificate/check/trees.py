@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...printing import quoted
 from .reading import CheckBudget, Refusal, entries, listed, number, whole
 from .schema import StatedChoice, StatedSchema
+from .softmax import has_probability
 
 if TYPE_CHECKING:
     from .region import Region
@@ -53,6 +54,10 @@ class StatedForest:
     constants: tuple[int, ...]
     """Of each condition, in the unit of the leaves."""
     leaves: int
+    units: tuple[Fraction, ...] = ()
+    """What the value of each condition has to be divided by."""
+    curves: tuple[tuple[int, int], ...] = ()
+    """Where the conditions of a probability begin, and how many other classes there are."""
 
     def conditions(self, point: tuple[float, ...], meter: CheckBudget) -> list[int]:
         """The value of each condition for a row, in some unit: all must be >= 0."""
@@ -61,6 +66,9 @@ class StatedForest:
             meter.tick()
             leaf = next(one for one in tree if one.has(point))
             total = [a + b for a, b in zip(total, leaf.adds, strict=True)]
+        for first, count in self.curves:
+            exact = [Fraction(total[r]) / self.units[r] for r in range(first, first + count)]
+            total.append(0 if has_probability(exact) else -1)
         return total
 
 
@@ -93,7 +101,9 @@ def read_forest(
         leaves = [StatedLeaf(above, below, own, tuple(int(v * bits) for v in adds)) for above, below, own, adds in tree]
         meter.keep(sum(256 + sum(map(int.bit_length, leaf.adds)) for leaf in leaves))
         made.append(tuple(sorted(leaves, key=lambda leaf: -leaf.adds[0] if leaf.adds else 0)))
-    return StatedForest(tuple(made), tuple(int(c * bits) for c in constants), sum(map(len, made))), wanted, margin
+    stated = tuple(int(c * bits) for c in constants)
+    units = (Fraction(bits) * divisor,) * len(stated)
+    return StatedForest(tuple(made), stated, sum(map(len, made)), units), wanted, margin
 
 
 def _read_trees(

@@ -8,7 +8,7 @@ export const CODES = { [VALID]: 0, [INVALID]: 1, [TRUSTED]: 3, [UNDECIDED]: 4 };
 const MIB = 2 ** 20;
 const MAX_BYTES = 16 * MIB, MAX_TEXT = 64 * MIB, FREE_TEXT = MIB, TIMES = 10, MAX_CONTAINERS = 2_000_000, MAX_NESTING = 500;
 const MAX_NODES = 500_000, MAX_DEPTH = 20_000, MAX_ROWS = 1_000, MAX_STEPS = 10_000, LARGEST = 2n ** 62n, MAX_WEIGHTS = 5_000_000, MAX_COLUMNS = 20_000;
-const MAX_GRID = 2_400, MAX_NUMBER = 65_536, MAX_LITERALS = 20_000, MAX_ALTERNATIVES = 64, MAX_MODELS = 64, MAX_WHOLE = 10n ** 18n;
+const MAX_GRID = 2_400, MAX_NUMBER = 65_536, MAX_LITERALS = 20_000, MAX_ALTERNATIVES = 64, MAX_MODELS = 64, MAX_SIDES = 10, MAX_CONTRASTS = 10_000, MAX_WHOLE = 10n ** 18n;
 const FREE_BITS = 2 ** 29, BITS_PER_BYTE = 256, BITS_OF_OBJECT = 256;
 const SLOPE = 44n, ONE = 1n << SLOPE, ROUNDS = 20, FINEST = 1074;
 
@@ -75,6 +75,7 @@ const F = {
   floor: (a) => floor(a[0], a[1]),
   ceil: (a) => ceil(a[0], a[1]),
   isWhole: (a) => a[0] % a[1] === 0n,
+  lowest: (a) => { const d = divisor(abs(a[0]), a[1]); return [a[0] / d, a[1] / d]; },
   /** The nearest whole number; a half goes to the even one. */
   round: (a) => {
     const below = F.floor(a), rest = F.cmp(F.sub(a, F.of(below)), [1n, 2n]);
@@ -529,8 +530,7 @@ function readSteps(feature, given) {
   let start = decimal(lower);
   const multiple = F.mul(F.of(F.round(F.div(start, step))), step);
   if (nearest(multiple) === lower) start = multiple;
-  const lowest = (a) => { const d = divisor(abs(a[0]), a[1]); return [a[0] / d, a[1] / d]; };
-  const [a, b] = [lowest(start), lowest(step)], over = (a[1] * b[1]) / divisor(a[1], b[1]);
+  const [a, b] = [F.lowest(start), F.lowest(step)], over = (a[1] * b[1]) / divisor(a[1], b[1]);
   let steps = F.floor(F.div(F.sub(decimal(upper), start), step));
   steps = steps < 0n ? 0n : steps;
   const at = (k) => F.add(start, F.mul(F.of(k), step)), end = F.abs(at(steps + 2n));
@@ -637,7 +637,7 @@ class Steps {
 }
 
 const OF_ONE = { fixed: [], only_up: [], only_down: [], range: ["lower", "upper"], allowed: ["options"], max_delta: ["by", "share"], steps: ["step"] };
-const RULES = ["clause", "max_changes", "only_with"];
+const RULES = ["clause", "max_changes", "fewest_changes", "only_with", "apart"];
 
 function readDomains(schema, factual, constraints, grid, budget) {
   const ends = schema.features.map((f) => (f.options ? [0, f.options.length - 1] : [f.lower, f.upper]));
@@ -731,12 +731,22 @@ function isStep(feature, value) {
 // ---------------------------------------------------------------------- rules
 
 function readRules(schema, constraints, budget) {
-  const rules = { literals: [], clauses: [], limits: [], partners: [] };
+  const rules = { literals: [], clauses: [], limits: [], partners: [], fewest: null };
+  const addClause = (literals) => {
+    const first = rules.literals.length;
+    if (first + literals.length > MAX_LITERALS) refuse(`there are more than ${MAX_LITERALS} literals`);
+    rules.clauses.push(literals.map((_, i) => first + i));
+    rules.literals.push(...literals);
+  };
   const place = (name) => schema.positions.get(name) ?? refuse(`a rule is about an unknown feature, ${short(name)}`);
   for (const constraint of constraints) {
     budget.tick();
     const kind = constraint.get("kind");
-    if (kind === "max_changes") {
+    if (kind === "max_changes" || kind === "fewest_changes") {
+      if (kind === "fewest_changes") {
+        if (rules.fewest !== null) refuse("the fewest changes are stated twice");
+        rules.fewest = rules.limits.length;
+      }
       const given = entries(constraint, "a limit on changes", "kind", "most", "uncounted");
       const free = new Set(listed(given.uncounted, "the uncounted features").map(place));
       rules.limits.push([index(given.most, "the most changes", 0, schema.features.length), schema.features.map((_, g) => !free.has(g))]);
@@ -744,11 +754,10 @@ function readRules(schema, constraints, budget) {
       const given = entries(constraint, "a rule about partners", "kind", "feature", "partner");
       rules.partners.push([place(given.feature), place(given.partner)]);
     } else if (kind === "clause") {
-      const any = listed(entries(constraint, "a clause", "kind", "any").any, "a clause"), first = rules.literals.length;
-      if (first + any.length > MAX_LITERALS) refuse(`there are more than ${MAX_LITERALS} literals`);
-      rules.clauses.push(any.map((_, i) => first + i));
-      for (const one of any) { budget.tick(); rules.literals.push(readLiteral(schema, place, one)); }
-    }
+      const any = listed(entries(constraint, "a clause", "kind", "any").any, "a clause");
+      if (rules.literals.length + any.length > MAX_LITERALS) refuse(`there are more than ${MAX_LITERALS} literals`);
+      addClause(any.map((one) => { budget.tick(); return readLiteral(schema, place, one); }));
+    } else if (kind === "apart") addClause(apartLiterals(schema, constraint, budget));
   }
   rules.any = rules.clauses.length + rules.limits.length + rules.partners.length > 0;
   return rules;
@@ -777,6 +786,57 @@ function readLiteral(schema, place, value) {
   const named = [...numbers, ...options].map(([g]) => g);
   if (new Set(named).size < named.length) refuse("a literal names a feature twice");
   return { numbers, options, constant, whole: over === 1n && numbers.every(([g]) => schema.features[g].kind === "integer") };
+}
+
+/** At least so far from another row: a literal per choice of the sides of its numbers, on each of which the distance is a line. */
+function apartLiterals(schema, constraint, budget) {
+  const what = "a rule about another row", { features } = schema, n = F.of(features.length);
+  const given = entries(constraint, what, "kind", "point", "at_least", "jump", "rate", "weights", "scales"), point = readPoint(schema, given.point, "the row to be apart from");
+  const [least, jump, rate] = ["at_least", "jump", "rate"].map((key) => number(given[key], `the ${key} of ${what}`));
+  if (!(least > 0) || jump < 0 || rate < 0 || (jump === 0 && rate === 0)) refuse(`${what} has a positive distance, and shares of l0 and l1`);
+  const [weights, scales] = ["weights", "scales"].map((key) => listed(given[key], `the ${key} of ${what}`, features.length));
+  const size = (value) => { const read = number(value, `a weight or scale of ${what}`); return read > 0 ? decimal(read) : refuse(`the weights and scales of ${what} are positive`); };
+  const lines = [], options = [];
+  features.forEach((f, g) => {
+    budget.tick();
+    const share = F.div(size(weights[g]), n);
+    if (f.options) {
+      if (scales[g] !== null) refuse(`'${f.name}' has no scale in ${what}`);
+      options.push([g, f.options.map((_, o) => {
+        if (o === point[g]) return F.of(0);
+        const moved = f.kind === "ordinal" ? [BigInt(Math.abs(o - point[g])), BigInt(f.options.length)] : F.of(1);
+        return F.mul(share, F.add(decimal(jump), F.mul(decimal(rate), moved)));
+      })]);
+      return;
+    }
+    const low = decimal(f.lower), high = decimal(f.upper), p = decimal(point[g]), wide = F.cmp(low, high) < 0;
+    if (jump > 0 && wide) refuse(`'${f.name}' cannot count by how often it differs from another row's`);
+    const scale = scales[g] !== null ? size(scales[g]) : wide ? F.sub(high, low) : F.of(1);
+    const slope = F.div(F.mul(decimal(rate), share), scale);
+    const sides = slope[0] === 0n || F.cmp(p, low) <= 0 ? [1n] : F.cmp(p, high) >= 0 ? [-1n] : [1n, -1n];
+    lines.push({ g, slope, start: F.mul(slope, p), sides });
+  });
+  if (lines.filter(({ sides }) => sides.length > 1).length > MAX_SIDES) refuse(`more than ${MAX_SIDES} numbers may be on either side of another row's`);
+  const middle = F.div(F.add(fraction(least), fraction(previousFloat(least))), F.of(2)), whole = lines.every(({ g }) => features[g].kind === "integer");
+  let over = 1n;
+  for (const part of [middle, ...lines.flatMap(({ slope, start }) => [slope, start]), ...options.flatMap(([, own]) => own)]) {
+    const [, bottom] = F.lowest(part); // the least common denominator
+    over = (over * bottom) / divisor(over, bottom);
+  }
+  const times = ([top, bottom]) => (top * over) / bottom, values = options.map(([g, own]) => [g, own.map(times)]);
+  budget.keep(BITS_OF_OBJECT / 4 * (features.length + 4) * 2 ** lines.filter(({ sides }) => sides.length > 1).length);
+  const choices = lines.reduce((some, { sides }) => some.flatMap((signs) => sides.map((sign) => [...signs, sign])), [[]]);
+  return choices.map((signs) => ({
+    numbers: lines.map(({ g, slope }, k) => [g, signs[k] * times(slope)]), options: values, whole,
+    constant: lines.reduce((sum, { start }, k) => sum - signs[k] * times(start), -times(middle)),
+  }));
+}
+
+/** The float64 before a positive one. */
+function previousFloat(x) {
+  buffer.setFloat64(0, x);
+  buffer.setBigInt64(0, buffer.getBigInt64(0) - 1n);
+  return buffer.getFloat64(0);
 }
 
 function holds(literal, point) {
@@ -825,9 +885,71 @@ function fingerprint(stack, budget) {
   return digest.hex();
 }
 
+const PARTS = 1n << 40n, EXP_BITS = 256n, HALVINGS = 16n, TERMS = 24n, FARTHEST = 128n, MAX_PLANES = 1_000;
+
+/** exp(y) from below and above in units of 2^-256, for 0 <= y <= 128: the Taylor series of y 2^-16, squared 16 times. */
+function expBounds([top, bottom]) {
+  const from = floor(top << EXP_BITS, bottom), small = from >> HALVINGS, large = -(-(from + 1n) >> HALVINGS);
+  let low = 1n << EXP_BITS, high = low, lowTerm = low, highTerm = low;
+  for (let k = 1n; k < TERMS; k++) {
+    lowTerm = ((lowTerm * small) >> EXP_BITS) / k;
+    highTerm = ceil(-(-(highTerm * large) >> EXP_BITS), k);
+    low += lowTerm;
+    high += highTerm;
+  }
+  high += highTerm + 1n; // what follows is less than the last term
+  for (let k = 0n; k < HALVINGS; k++) { low = (low * low) >> EXP_BITS; high = -(-(high * high) >> EXP_BITS); }
+  return [low, high];
+}
+
+/** Is  sum exp(-c) <= 1  for sure? */
+function hasProbability(differences) {
+  let total = 0n;
+  for (const c of differences) {
+    if (c[0] < 0n) return false;
+    total += ceil(1n << (2n * EXP_BITS), expBounds(F.cmp(c, F.of(FARTHEST)) > 0 ? F.of(FARTHEST) : c)[0]);
+  }
+  return total <= 1n << EXP_BITS;
+}
+
+/** A probability of one of several classes: conditions that every row which has it meets. `d` may be a fraction. */
+function readProbability(value, outputs, planes, budget) {
+  const given = entries(value, "the target", "class", "label", "log_odds", "margin"), which = index(given.class, "the wanted class", 0, outputs - 1);
+  const least = number(given.log_odds, "the wanted log-odds"), margin = number(given.margin, "the margin"), others = Array.from({ length: outputs }, (_, j) => j).filter((j) => j !== which);
+  if (typeof given.label !== "string" || outputs < 2 || margin < 0) refuse("a probability is of one of several classes, which has a label, and its margin is not negative");
+  const rows = others.map((j) => [[[which, 1n], [j, -1n]], least]);
+  if (listed(planes ?? null, "the planes").length > MAX_PLANES) refuse(`there are more than ${MAX_PLANES} planes`);
+  for (const plane of planes) {
+    const row = [[which, PARTS]];
+    let entropy = F.of(0), sum = 0n;
+    listed(plane, "a plane", others.length).forEach((pair, k) => {
+      budget.keep(BITS_OF_OBJECT);
+      const [partsGiven, boundGiven] = listed(pair, "a weight of a plane", 2), own = whole(partsGiven, "a weight of a plane", 0n, PARTS), bound = number(boundGiven, "a bound of a plane");
+      if (!(bound >= 0 && bound <= Number(FARTHEST)) || (own > 0n && expBounds(fraction(bound))[1] * own > PARTS << EXP_BITS)) refuse("a bound of a plane is more than minus the logarithm of its weight");
+      row.push([others[k], -own]);
+      entropy = F.add(entropy, F.mul(F.of(own), fraction(bound)));
+      sum += own;
+    });
+    if (sum !== PARTS) refuse("the weights of a plane must have the sum 1");
+    rows.push([row, F.add(F.add(F.mul(F.of(PARTS), fraction(least)), entropy), F.mul(F.of(PARTS - 1n), fraction(margin)))]);
+  }
+  return { rows, margin, wanted: `'${printable(given.label.slice(0, 200))}' (class ${which} of ${outputs}) log-odds of at least ${written(least)}`, others: others.length };
+}
+
+/** Is a probability of one of several classes asked for? */
+function hasCurve(question) {
+  const targets = [question instanceof Map ? question.get("target") : null];
+  for (const key of ["any", "all"]) for (const one of [...targets]) if (one instanceof Map && Array.isArray(one.get(key))) targets.push(...one.get(key));
+  return targets.some((one) => one instanceof Map && one.has("log_odds"));
+}
+
+/** d of a condition: a float64, or a fraction whose bottom is a power of two. */
+const exactly = (d) => (typeof d === "number" ? fraction(d) : F.lowest(d));
+
 /** What is wanted: conditions  sum of c * output - d - margin >= 0. */
-function readTarget(value, outputs) {
+function readTarget(value, outputs, planes, budget) {
   let rows, wanted;
+  if (value instanceof Map && value.has("log_odds")) return readProbability(value, outputs, planes, budget);
   if (value instanceof Map && value.has("class")) {
     const given = entries(value, "the target", "class", "label", "margin"), which = index(given.class, "the wanted class", 0, Math.max(outputs - 1, 1));
     if (typeof given.label !== "string") refuse("the wanted class's label must be text");
@@ -873,30 +995,38 @@ function readDistance(value, schema) {
 // ---------------------------------------------------------------------- models in whole numbers
 
 /** A model with what its target asks: a network in whole numbers, trees, or both where there are several. */
-function readModel(model, schema, target, P, budget) {
-  if (!(model instanceof Map) || model.get("kind") !== "several") return readOne(model, schema, target, P, budget);
+function readModel(model, schema, target, P, budget, planes) {
+  if (!(model instanceof Map) || model.get("kind") !== "several") return readOne(model, schema, target, P, budget, planes);
   const members = listed(entries(model, "the model", "kind", "models").models, "the models");
   if (members.length === 0 || members.length > MAX_MODELS) refuse(`several models are at least one, and at most ${MAX_MODELS}`);
   const targets = listed(entries(target, "the target of several models", "all").all, "the targets", members.length);
   if (targets.every((one) => one === null)) refuse("the target asks for nothing");
-  const read = members.map((one, k) => readOne(one, schema, targets[k], P, budget)), used = [...read.entries()].filter(([k]) => targets[k] !== null);
+  const read = members.map((one, k) => readOne(one, schema, targets[k], P, budget, planes)), used = [...read.entries()].filter(([k]) => targets[k] !== null);
   const networks = used.filter(([, one]) => one.forest === null).map(([, one]) => one.network), forests = used.filter(([, one]) => one.forest !== null).map(([, one]) => one.forest);
+  let before = 0;
+  const curves = used.filter(([, one]) => one.forest === null).flatMap(([, one]) => {
+    const start = before;
+    before += one.network.biases.at(-1).length;
+    return one.curves.map(([first, count]) => [start + first, count]);
+  });
   return {
+    curves,
     network: networks.length > 0 ? sideBySide(networks, schema, P, budget) : nothing(schema),
-    forest: forests.length > 0 ? Forest.together(forests) : null,
+    forest: forests.length > 0 ? Forest.together(forests, budget) : null,
     wanted: used.map(([k, one]) => `${one.wanted} by model ${k}`).join(" and "),
     margins: read.map((one, k) => (targets[k] === null ? null : one.margins[0])),
     fingerprint: null,
   };
 }
 
-function readOne(model, schema, target, P, budget) {
+function readOne(model, schema, target, P, budget, planes) {
   const kind = model instanceof Map ? model.get("kind") : null;
-  const asked = (outputs) => (target === null ? { rows: [], wanted: "", margin: 0 } : readTarget(target, outputs));
-  const made = (network, forest, { wanted, margin }, fingerprint) => ({ network, forest, wanted: `${wanted} with margin ${written(margin)}`, margins: [margin], fingerprint });
+  const asked = (outputs) => (target === null ? { rows: [], wanted: "", margin: 0 } : readTarget(target, outputs, planes, budget));
+  const made = (network, forest, { wanted, margin, others = 0 }, fingerprint) => ({ network, forest, curves: others > 0 && forest === null ? [[0, others]] : [], wanted: `${wanted} with margin ${written(margin)}`, margins: [margin], fingerprint });
   if (kind === "trees") {
     let found;
     const forest = new Forest(model, schema, (outputs) => (found = asked(outputs)), budget);
+    forest.curves = found.others > 0 ? [[0, found.others]] : [];
     return made(nothing(schema), forest, found, null);
   }
   if (kind !== "network") refuse(`there is no kind of model ${short(kind)}`);
@@ -918,13 +1048,18 @@ function keepRow(row, budget) {
 function inWholeNumbers(stack, { rows, margin }, schema, P, budget) {
   const exponents = [], weights = [], biases = [], last = stack.length - 1;
   stack.forEach(({ weight, bias }, k) => {
-    const used = [...weight, bias, k === last ? [margin, ...rows.map(([, d]) => d)] : []];
-    const e = used.reduce((most, row) => { budget.tick(); return row.reduce((a, v) => Math.max(a, fineness(v)), most); }, 0);
+    const used = [...weight, bias, k === last ? [margin] : []], ends = k === last ? rows.map(([, d]) => exactly(d)) : [];
+    const fine = ends.reduce((most, [, bottom]) => Math.max(most, bitLength(bottom) - 1), 0);
+    const e = used.reduce((most, row) => { budget.tick(); return row.reduce((a, v) => Math.max(a, fineness(v)), most); }, fine);
     let exact = weight.map((row) => keepRow(row.map((v) => scaled(v, e, "a weight")), budget));
     let constant = bias.map((v) => scaled(v, e, "a bias"));
     if (k === last) {
-      constant = rows.map(([c, d]) => c.reduce((sum, [j, times]) => sum + times * constant[j], 0n) - scaled(d, e, "d") - scaled(margin, e, "the margin"));
-      exact = rows.map(([c]) => keepRow(exact[0].map((_, t) => c.reduce((sum, [j, times]) => sum + times * exact[j][t], 0n)), budget));
+      constant = rows.map(([c], r) => c.reduce((sum, [j, times]) => sum + times * constant[j], 0n) - scaledFraction(ends[r], e, "d") - scaled(margin, e, "the margin"));
+      exact = rows.map(([c]) => {
+        const sum = exact[0].map(() => 0n);
+        for (const [j, times] of c) { budget.tick(); if (times !== 0n) exact[j].forEach((w, t) => { sum[t] += times * w; }); }
+        return keepRow(sum, budget);
+      });
     }
     exponents.push(e);
     weights.push(exact);
@@ -964,6 +1099,8 @@ function withHiddenLayer({ exponents, weights, biases, columns }, schema, P) {
 /** Several networks as one: the neurons of each layer one model after the other, shallow ones passed on through ReLUs. */
 function sideBySide(networks, schema, P, budget) {
   const depth = Math.max(...networks.map((one) => one.exponents.length));
+  const widths = Array.from({ length: depth }, (_, k) => networks.reduce((n, { biases }) => n + (k === depth - 1 ? biases.at(-1) : biases[Math.min(k, Math.max(biases.length - 2, 0))]).length, 0));
+  if (widths.slice(1).reduce((sum, width, k) => sum + width * widths[k], 0) > MAX_WEIGHTS) refuse(`the networks side by side have more than ${MAX_WEIGHTS} weights`);
   const deep = networks.map((given) => {
     const one = given.exponents.length === 1 && depth > 1 ? withHiddenLayer(given, schema, P) : given;
     const more = Array.from({ length: depth - one.exponents.length }), count = more.length > 0 ? one.biases.at(-2).length : 0;
@@ -971,8 +1108,6 @@ function sideBySide(networks, schema, P, budget) {
     return { exponents: between(one.exponents, 0), weights: between(one.weights, identity(count)), biases: between(one.biases, Array.from({ length: count }, () => 0n)), columns: one.columns };
   });
   const exponents = Array.from({ length: depth }, (_, k) => Math.max(...deep.map((one) => one.exponents[k])));
-  const widths = exponents.map((_, k) => deep.reduce((n, one) => n + one.biases[k].length, 0));
-  if (widths.slice(1).reduce((sum, width, k) => sum + width * widths[k], 0) > MAX_WEIGHTS) refuse(`the networks side by side have more than ${MAX_WEIGHTS} weights`);
   const shift = (one, k) => BigInt(exponents[k] - one.exponents[k]);
   const weights = exponents.map((_, k) => {
     let before = 0;
@@ -993,21 +1128,63 @@ function sideBySide(networks, schema, P, budget) {
 }
 
 /** The question, once for each alternative of its target. */
-function readStatements(question, grid, costGrid, budget) {
+function readStatements(question, grid, costGrid, budget, planes) {
   const target = question instanceof Map ? question.get("target") : null;
-  if (!(target instanceof Map) || !target.has("any")) return [new Statement(question, grid, costGrid, budget)];
+  if (!(target instanceof Map) || !target.has("any")) return [new Statement(question, grid, costGrid, budget, planes)];
   const given = listed(entries(target, "the target", "any").any, "the alternatives of the target");
   if (given.length === 0 || given.length > MAX_ALTERNATIVES) refuse(`a target has at most ${MAX_ALTERNATIVES} alternatives, and at least one`);
-  const found = given.map((one) => new Statement(question, grid, costGrid, budget, one instanceof Map ? one : refuse("an alternative of the target is no object")));
+  const found = given.map((one) => new Statement(question, grid, costGrid, budget, planes, one instanceof Map ? one : refuse("an alternative of the target is no object")));
   found[0].model.margins.forEach((_, k) => {
     if (new Set(found.map((one) => one.model.margins[k]).filter((margin) => margin !== null)).size > 1) refuse("the alternatives of the target have different margins");
   });
   return found;
 }
 
+const CLAIMS = ["sufficient", "minimal", "smallest"];
+
+/** The features that a reason holds, and what is claimed of them. */
+function readReason(value, schema) {
+  const given = entries(value, "the reason", "held", "claim"), names = listed(given.held, "the features that are held");
+  if (!names.every((name) => schema.positions.has(name)) || new Set(names).size < names.length) refuse("the features that are held must be features of the schema, each once");
+  if (!CLAIMS.includes(given.claim)) refuse(`a reason is claimed to be ${CLAIMS.join(", ")}; not ${short(given.claim)}`);
+  return { names, held: names.map((name) => schema.positions.get(name)), claim: given.claim };
+}
+
+/** The rows that show that each held feature is needed, or that no smaller set decides alone. */
+function checkContrasts(reason, free, value, lower) {
+  const rows = listed(value, "the contrasts"), [first] = free, held = new Set(reason.held);
+  if (rows.length > MAX_CONTRASTS || (rows.length > 0 && reason.claim === "sufficient")) refuse(`there are more than ${MAX_CONTRASTS} contrasts, or none are needed`);
+  const most = lower === null ? null : first.norm === "square" ? F.mul(fraction(lower), fraction(lower)) : fraction(lower);
+  const changed = rows.map((row, k) => {
+    const point = readPoint(first.schema, row, "a contrast"), why = first.forbids(point);
+    if (why) refuse(`contrast ${k} fails: ${why}`);
+    if (free.every((one) => one.conditions(point).some((z) => z < 0n))) refuse(`contrast ${k} fails: a condition is missed`);
+    if (most !== null && F.cmp(first.cost(point), most) >= 0) refuse(`contrast ${k} fails: it is not nearer than ${lower}`);
+    return new Set([...point.keys()].filter((g) => point[g] !== first.factual[g]));
+  });
+  if (reason.claim === "sufficient") return;
+  const alone = new Set(changed.map((one) => [...one].filter((g) => held.has(g))).filter((own) => own.length === 1).map(([g]) => g));
+  if (alone.size < held.size) refuse("no contrast shows that each of the held features is needed");
+  if (reason.claim === "smallest" && isMet(changed, held.size - 1, first.budget)) refuse("the contrasts leave open that fewer features decide alone");
+}
+
+/** Do so many features meet all sets? */
+function isMet(sets, most, budget, chosen = new Set(), excluded = new Set()) {
+  budget.look();
+  const left = sets.filter((one) => ![...one].some((g) => chosen.has(g))).map((one) => [...one].filter((g) => !excluded.has(g)));
+  if (left.length === 0) return most >= 0;
+  if (chosen.size >= most) return false;
+  const tried = new Set(excluded);
+  for (const g of left.reduce((a, b) => (b.length < a.length ? b : a))) {
+    if (isMet(sets, most, budget, new Set([...chosen, g]), tried)) return true;
+    tried.add(g);
+  }
+  return false;
+}
+
 /** The question in whole numbers: points in 2^-P, weights of layer k in 2^-e[k], costs in 2^-K. */
 class Statement {
-  constructor(question, grid, costGrid, budget, target = null) {
+  constructor(question, grid, costGrid, budget, planes, target = null) {
     const given = entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target");
     this.budget = budget;
     this.grid = grid;
@@ -1015,7 +1192,7 @@ class Statement {
     const schema = (this.schema = readSchema(given.schema));
     this.n = BigInt(schema.features.length);
     this.factual = readPoint(schema, given.factual, "the factual");
-    this.model = readModel(given.model, schema, target ?? given.target, this.P, budget);
+    this.model = readModel(given.model, schema, target ?? given.target, this.P, budget, planes);
     ({ forest: this.forest, fingerprint: this.fingerprint } = this.model);
     ({ exponents: this.exponents, weights: this.weights, biases: this.biases, columns: this.columns } = this.model.network);
     this.distance = readDistance(given.distance, schema);
@@ -1039,6 +1216,20 @@ class Statement {
     this.atFactual = this.firstLayer(this.factual.map((x, g) => (schema.features[g].options ? x : scaled(x, grid, `the factual's '${schema.features[g].name}'`))));
   }
   get layers() { return this.biases.length; }
+  /** The same question with these features held. */
+  holding(names) {
+    const held = names.map((feature) => new Map([["kind", "fixed"], ["feature", feature]])), one = Object.assign(Object.create(Statement.prototype), this);
+    one.constraints = [...this.constraints, ...held];
+    one.domains = readDomains(this.schema, this.factual, one.constraints, this.grid, this.budget);
+    return one;
+  }
+  /** The same question with a change less than the fewest. */
+  withFewer() {
+    const one = Object.assign(Object.create(Statement.prototype), this), limits = [...this.rules.limits], at = this.rules.fewest;
+    limits[at] = [limits[at][0] - 1, limits[at][1]];
+    one.rules = { ...this.rules, limits, fewest: null };
+    return one;
+  }
   /** Literals are neurons of layer 0 behind the network's own; they lead nowhere. */
   addLiterals() {
     const { literals } = this.rules, { features } = this.schema;
@@ -1136,7 +1327,8 @@ class Statement {
       z = this.weights[k].map((row, i) => this.product(row, hidden) + (this.biases[k][i] << shift));
       bits += BigInt(this.exponents[k]);
     }
-    return [...z, ...trees];
+    const curved = this.model.curves.map(([first, count]) => (hasProbability(z.slice(first, first + count).map((v) => [v, 1n << bits])) ? 0n : -1n));
+    return [...z, ...curved, ...trees];
   }
   product(a, b) {
     let sum = 0n;
@@ -1184,7 +1376,7 @@ class Forest {
     if (divisor[0] < 0n) [divisor, scale] = [[-divisor[0], divisor[1]], [-scale[0], scale[1]]];
     const constants = rows.map(([c, d]) => c.reduce(
       (sum, [j, times]) => F.add(sum, F.mul(F.of(times), F.add(F.mul(fraction(start[j]), scale), F.mul(fraction(shift[j]), divisor)))),
-      F.mul([-1n, 1n], F.mul(F.add(fraction(d), fraction(margin)), divisor))));
+      F.mul([-1n, 1n], F.mul(F.add(exactly(d), fraction(margin)), divisor))));
     const trees = listed(given.trees, "the trees");
     if (trees.length > MAX_TREES) refuse(`there are more than ${MAX_TREES} trees`);
     let count = 0;
@@ -1204,6 +1396,8 @@ class Forest {
     for (const tree of made) for (const leaf of tree) { budget.tick(); leaf.adds.forEach(fine); }
     const inUnits = ([top, bottom]) => (top << BigInt(bits)) / bottom;
     this.constants = constants.map(inUnits);
+    this.units = constants.map(() => F.mul([1n << BigInt(bits), 1n], divisor)); // what a condition's value has to be divided by
+    this.curves = [];
     this.trees = made.map((tree) => {
       budget.keep(BITS_OF_OBJECT * 2 * tree.length);
       for (const leaf of tree) { leaf.adds = leaf.adds.map(inUnits); budget.keep(leaf.adds.reduce((sum, v) => sum + bitLength(v), 0)); }
@@ -1211,13 +1405,16 @@ class Forest {
     });
   }
   /** Several ensembles as one: each tree adds to the conditions of its own. */
-  static together(forests) {
-    const whole = Object.create(Forest.prototype), count = forests.reduce((n, one) => n + one.constants.length, 0);
+  static together(forests, budget) {
+    const whole = Object.assign(Object.create(Forest.prototype), { curves: [], units: [] }), count = forests.reduce((n, one) => n + one.constants.length, 0);
     whole.constants = forests.flatMap((one) => one.constants);
     let before = 0;
     whole.trees = forests.flatMap((one) => {
       const start = before;
       before += one.constants.length;
+      budget.keep(BITS_OF_OBJECT / 4 * count * one.trees.reduce((n, tree) => n + tree.length, 0));
+      whole.curves.push(...one.curves.map(([first, n]) => [start + first, n]));
+      whole.units.push(...one.units);
       return one.trees.map((tree) => tree.map((leaf) => ({ ...leaf, adds: Array.from({ length: count }, (_, r) => leaf.adds[r - start] ?? 0n) })));
     });
     return whole;
@@ -1230,6 +1427,7 @@ class Forest {
         && [...options].every(([g, own]) => own.has(point[g])));
       leaf.adds.forEach((v, r) => { total[r] += v; });
     }
+    for (const [first, count] of this.curves) total.push(hasProbability(total.slice(first, first + count).map((v, k) => F.div(F.of(v), this.units[first + k]))) ? 0n : -1n);
     return total;
   }
   /** Is a condition out of reach in a region, or a whole tree? */
@@ -1926,22 +2124,30 @@ function checked(bytes, budget) {
   const reader = new Reader(bytes, budget), data = reader.whole();
   if (!(data instanceof Map) || data.get("format") !== "ifonly-certificate") refuse('a certificate is a JSON object with "format": "ifonly-certificate"; this is not one');
   if (data.get("version") !== 2n) refuse(`this certificate has version ${short(data.get("version"))}; version 2 is read`);
-  const given = entries(data, "a certificate", "format", "version", "made_by", "question", "claim", "witness", "deployed", "proof", "sha256");
+  const hasReason = data.get("question") instanceof Map && data.get("question").has("reason");
+  const given = entries(data, "a certificate", "format", "version", "made_by", "question", "claim", "witness", "deployed", "proof", "sha256", ...(hasReason ? ["contrasts"] : []));
+  const asked = hasReason ? new Map([...given.question].filter(([key]) => key !== "reason")) : given.question;
   const [start, end] = reader.stamp, after = bytes[end] === 0x2c;
   const digest = new Sha256().update(bytes.subarray(0, after ? start : start - 1)).update(bytes.subarray(after ? end + 1 : end)).hex();
   if (given.sha256 !== digest) refuse("the certificate's stamp (sha256) does not fit what it says: it was altered");
   budget.bits = FREE_BITS + BITS_PER_BYTE * bytes.length;
   text(given.made_by, "what made the certificate", 1000);
   const word = given.proof instanceof Map && given.proof.has("trusted");
-  const proof = entries(given.proof, "the proof", "grid", "cost_grid", word ? "trusted" : "tree");
+  const proof = entries(given.proof, "the proof", "grid", "cost_grid", word ? "trusted" : "tree", ...(hasCurve(given.question) ? ["planes"] : []));
   const [grid, costGrid] = ["grid", "cost_grid"].map((key) => index(proof[key], `the proof's ${key}`, 8, MAX_GRID));
-  const statements = readStatements(given.question, grid, costGrid, budget), statement = statements[0];
+  const free = readStatements(asked, grid, costGrid, budget, proof.planes), reason = hasReason ? readReason(given.question.get("reason"), free[0].schema) : null;
+  const statements = reason === null ? free : free.map((one) => one.holding(reason.names)), statement = statements[0];
   if (statement.fingerprint === null) statement.fingerprint = new Sha256().update(bytes.subarray(...reader.model)).hex();
   const claim = entries(given.claim, "the claim", "lower", "upper"), lower = claim.lower === null ? null : number(claim.lower, "the claimed lower bound");
   if (lower !== null && lower < 0) refuse("the claimed lower bound is negative");
   const [witness, upper] = checkWitness(statements, given.witness, claim.upper, lower);
+  if (reason !== null) {
+    if (upper !== null) refuse("a reason is about rows that are not there; it names none");
+    checkContrasts(reason, free, given.contrasts, lower);
+  }
+  if (statement.rules.fewest !== null && upper === null) refuse("the fewest changes are those of a row, and there is none");
   const found = {
-    verdict: VALID, failure: "", lower, upper, wanted: statements.map((one) => one.model.wanted).join(" or "), distance: statement.distance.name,
+    verdict: VALID, reason: reason === null ? null : { held: reason.names, claim: reason.claim }, fewest: statement.rules.fewest === null ? null : statement.rules.limits[statement.rules.fewest][0], failure: "", lower, upper, wanted: statements.map((one) => one.model.wanted).join(" or "), distance: statement.distance.name,
     features: table(statement, witness), deployed: checkDeployed(given.deployed, witness), network: statement.fingerprint, trusted: "", nodes: 0, leaves: 0,
   };
   if (word) return { ...found, verdict: TRUSTED, trusted: text(proof.trusted, "the trusted solver", 200) };
@@ -1952,8 +2158,9 @@ function checked(bytes, budget) {
   }
   const nodes = listed(proof.tree, "the tree");
   if (nodes.length > MAX_NODES) refuse(`the tree has more than ${MAX_NODES} nodes`);
-  for (const one of statements) { // one tree after the other
-    const tree = new Tree(one, radius, found.nodes);
+  const parts = statements.flatMap((one) => (found.fewest ? [[one.withFewer(), null], [one, radius]] : [[one, radius]]));
+  for (const [one, below] of parts) { // one tree after the other
+    const tree = new Tree(one, below, found.nodes);
     tree.check(nodes);
     found.nodes = tree.nodes;
     found.leaves += tree.leaves;
@@ -1983,6 +2190,11 @@ export function inWords(result) {
     const what = `gives ${result.wanted}`, solver = result.trusted;
     if (solver) lines.push(`NOT PROVEN: ${result.lower === null ? "that no such row exists" : "the lower bound"} is the word of ${solver}.`);
     lines.push(result.lower === null ? `No allowed row ${what}.` : `Every allowed row that ${what} is at a distance (${result.distance}) of at least ${written(result.lower)}.`);
+    if (result.reason) {
+      const names = result.reason.held.map((name) => `'${printable(name)}'`).join(", ") || "nothing";
+      lines.push(`Held are ${names}, and this decides alone (${result.reason.claim}).`);
+    }
+    if (result.fewest) lines.push(`No such row has fewer than ${result.fewest} changes.`);
     if (result.upper !== null) lines.push(`This one is within ${written(result.upper)}:`);
     for (const one of result.features.filter((row) => row.changed)) lines.push(`  '${printable(one.name)}': now ${one.now}, instead ${one.instead}`);
     lines.push(`This is about the model in the file (sha256 ${result.network}).`);

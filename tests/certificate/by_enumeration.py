@@ -1,0 +1,251 @@
+"""Is what a certificate says true? Judged from its data alone, by going through every row of a finite space.
+
+Shares no line with either checker: exact fractions, one row after the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+MOST_ROWS = 3_000
+
+
+def dec(value: float) -> Fraction:
+    return Fraction(repr(value))
+
+
+def num(text: str) -> Fraction:
+    return Fraction(float.fromhex(text))
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _log_odds(scores: list[Fraction], own: int) -> Decimal:
+    """Of one of several classes, to many digits."""
+    with localcontext() as context:
+        context.prec = 60
+        exact = [_decimal(s) for s in scores]
+        return exact[own] - sum((s.exp() for k, s in enumerate(exact) if k != own), Decimal(0)).ln()
+
+
+class Space:
+    """The rows of a question, and what it says of each."""
+
+    def __init__(self, question: dict[str, Any]) -> None:
+        self.asked = question
+        self.features = question["schema"]["features"]
+        self.names = [f["name"] for f in self.features]
+        self.before = [float.fromhex(v) for v in question["factual"]]
+        self.values = [self._values(f) for f in self.features]
+
+    @property
+    def is_finite(self) -> bool:
+        return all(v is not None for v in self.values) and math.prod(map(len, self.values)) <= MOST_ROWS
+
+    @staticmethod
+    def options(feature: dict[str, Any]) -> list[Any] | None:
+        return feature.get("values") or feature.get("levels") or feature.get("categories")
+
+    def _values(self, feature: dict[str, Any]) -> list[float] | None:
+        if feature["kind"] == "real":
+            return [feature["lower"]] if feature["lower"] == feature["upper"] else None
+        if feature["kind"] == "integer":
+            return [float(v) for v in range(feature["lower"], feature["upper"] + 1, feature["step"])]
+        return [float(i) for i in range(len(self.options(feature)))]  # type: ignore[arg-type]
+
+    def rows(self) -> Any:
+        return itertools.product(*self.values)
+
+    # ------------------------------------------------------------------ what is allowed
+
+    def allows(self, row: tuple[float, ...], constraints: list[Any] | None = None) -> bool:
+        return all(
+            self._allows(row, one) for one in (self.asked["constraints"] if constraints is None else constraints)
+        )
+
+    def _allows(self, row: tuple[float, ...], one: dict[str, Any]) -> bool:
+        kind = one["kind"]
+        if kind == "clause":
+            return any(self._literal(row, literal) for literal in one["any"])
+        if kind in ("max_changes", "fewest_changes"):
+            moved = [a != b for a, b in zip(row, self.before, strict=True)]
+            return (
+                sum(m for m, name in zip(moved, self.names, strict=True) if name not in one["uncounted"]) <= one["most"]
+            )
+        if kind == "only_with":
+            g, partner = (self.names.index(one[key]) for key in ("feature", "partner"))
+            return row[g] == self.before[g] or row[partner] != self.before[partner]
+        if kind == "apart":
+            return self._apart(row, one)
+        g = self.names.index(one["feature"])
+        return self._one(kind, one, row[g], self.before[g])
+
+    def _one(self, kind: str, one: dict[str, Any], after: float, before: float) -> bool:
+        if kind == "range":
+            low, high = one["lower"], one["upper"]
+            return (low is None or after >= float.fromhex(low)) and (high is None or after <= float.fromhex(high))
+        if kind == "max_delta":
+            most = (
+                dec(float.fromhex(one["by"]))
+                if one["share"] is None
+                else dec(float.fromhex(one["share"])) * abs(dec(before))
+            )
+            return abs(dec(after) - dec(before)) <= most
+        if kind == "steps":
+            return (dec(after) - dec(before)) % dec(float.fromhex(one["step"])) == 0
+        return {"fixed": after == before, "only_up": after >= before, "only_down": after <= before,
+                "allowed": after in one.get("options", ())}[kind]  # fmt: skip
+
+    def _literal(self, row: tuple[float, ...], literal: dict[str, Any]) -> bool:
+        if "feature" in literal:
+            return row[self.names.index(literal["feature"])] in literal["options"]
+        total = Fraction(*literal["constant"])
+        total += sum(a * dec(row[self.names.index(name)]) for name, a in literal["numbers"])
+        return total + sum(v[int(row[self.names.index(name)])] for name, v in literal["options"]) >= 0
+
+    def _apart(self, row: tuple[float, ...], one: dict[str, Any]) -> bool:
+        total = Fraction(0)
+        jump, rate, least = (float.fromhex(one[key]) for key in ("jump", "rate", "at_least"))
+        for f, a, text, weight, scale in zip(
+            self.features, row, one["point"], one["weights"], one["scales"], strict=True
+        ):
+            b = float.fromhex(text)
+            if a == b:
+                continue
+            if self.options(f):
+                size = abs(dec(a) - dec(b)) / len(self.options(f)) if f["kind"] == "ordinal" else Fraction(1)  # type: ignore[arg-type]
+            else:
+                wide = dec(float(f["upper"])) - dec(float(f["lower"])) or 1
+                size = abs(dec(a) - dec(b)) / (wide if scale is None else dec(float.fromhex(scale)))
+            total += dec(float.fromhex(weight)) * (dec(jump) + dec(rate) * size) / len(self.features)
+        return total >= (Fraction(least) + Fraction(math.nextafter(least, -math.inf))) / 2
+
+    # ------------------------------------------------------------------ how far it is
+
+    def cost(self, row: tuple[float, ...]) -> Fraction:
+        distance, parts = self.asked["distance"], []
+        listed = {(g, a, b): num(v) for g, a, b, v in distance["transitions"]}
+        for g, (f, after, before) in enumerate(zip(self.features, row, self.before, strict=True)):
+            if after == before:
+                parts.append(Fraction(0))
+                continue
+            size = (
+                abs(Fraction(after) - Fraction(before)) if f["kind"] in ("real", "integer", "ordinal") else Fraction(1)
+            )
+            size *= num(distance["up" if after > before else "down"][g]) / num(distance["scales"][g])
+            if self.options(f):
+                size = listed.get((g, int(before), int(after)), size)
+            parts.append(num(distance["weights"][g]) * (num(distance["jump"]) + num(distance["rate"]) * size))
+        n = len(parts)
+        if distance["norm"] == "linf":
+            return max(parts) / n
+        return sum((p * p for p in parts) if distance["norm"] == "l2" else parts) / n
+
+    # ------------------------------------------------------------------ what the models say
+
+    def favourable(self, row: tuple[float, ...]) -> bool:
+        target = self.asked["target"]
+        return any(self._meets(row, self.asked["model"], one) for one in target.get("any", [target]))
+
+    def _meets(self, row: tuple[float, ...], model: dict[str, Any], target: Any) -> bool:
+        if target is None:
+            return True
+        if model["kind"] == "several":
+            return all(self._meets(row, *pair) for pair in zip(model["models"], target["all"], strict=True))
+        scores, margin = self.scores(row, model), num(target["margin"])
+        if "output" in target:
+            s = scores[target["output"]]
+            low, high = target["at_least"], target["at_most"]
+            return (low is None or s - num(low) >= margin) and (high is None or num(high) - s >= margin)
+        own = target.get("class", target.get("ahead"))
+        if "log_odds" in target:
+            return _log_odds(scores, own) >= _decimal(num(target["log_odds"]) + margin)
+        if len(scores) == 1:
+            return (scores[0] if own == 1 else -scores[0]) >= margin
+        others = target.get("of", [k for k in range(len(scores)) if k != own])
+        return all(scores[own] - scores[k] >= margin for k in others)
+
+    def scores(self, row: tuple[float, ...], model: dict[str, Any]) -> list[Fraction]:
+        if model["kind"] == "trees":
+            return self._tree_scores(row, model)
+        x = self.encoded(row)
+        for k, layer in enumerate(model["layers"]):
+            x = [num(b) + sum(num(w) * v for w, v in zip(ws, x, strict=True))
+                 for ws, b in zip(layer["weight"], layer["bias"], strict=True)]  # fmt: skip
+            if k < len(model["layers"]) - 1:
+                x = [max(v, Fraction(0)) for v in x]
+        return x
+
+    def encoded(self, row: tuple[float, ...]) -> list[Fraction]:
+        columns: dict[str, Fraction] = {}
+        for f, value in zip(self.features, row, strict=True):
+            options, encoding = self.options(f), "code" if f["kind"] == "binary" else f.get("encoding", "number")
+            if encoding in ("number", "code"):
+                columns[f.get("columns", [f["name"]])[0]] = Fraction(value)
+                continue
+            first = 1 if encoding == "dummy" else 0
+            assert options is not None
+            sign = ">=" if encoding == "thermometer" else "="
+            words = ["missing" if o is None else str(o) for o in options]
+            names = f.get("columns") or [f"{f['name']}{sign}{word}" for word in words[first:]]
+            for o, name in enumerate(names, start=first):
+                columns[name] = Fraction(int(value >= o if encoding == "thermometer" else value == o))
+        order = self.asked["schema"].get("columns", list(columns))
+        return [columns[name] for name in order]
+
+    def _tree_scores(self, row: tuple[float, ...], model: dict[str, Any]) -> list[Fraction]:
+        total = [num(v) for v in model["start"]]
+        for tree in model["trees"]:
+            at = 0
+            while not isinstance(tree["nodes"][at][0], str):
+                g, goes, right = tree["nodes"][at]
+                left = row[g] in goes if isinstance(goes, list) else row[g] <= float.fromhex(goes)
+                at = at + 1 if left else right
+            values = [num(v) for v in tree["nodes"][at]]
+            if tree["adds_to"] < 0:
+                total = [a + b for a, b in zip(total, values, strict=True)]
+            else:
+                total[tree["adds_to"]] += values[0]
+        scale = num(model["scale"]) / num(model["divisor"])
+        return [t * scale + num(s) for t, s in zip(total, model["shift"], strict=True)]
+
+
+def untruth(data: dict[str, Any]) -> str | None:
+    """What is false of a certificate's statement, or an empty text; None where the space is not small and finite."""
+    space = Space({key: value for key, value in data["question"].items() if key != "reason"})
+    if not space.is_finite:
+        return None
+    reason = data["question"].get("reason")
+    held = [space.names.index(name) for name in reason["held"]] if reason else []
+    power = 2 if space.asked["distance"]["norm"] == "l2" else 1
+    lower, upper = (
+        None if data["claim"][key] is None else num(data["claim"][key]) ** power for key in ("lower", "upper")
+    )
+    fewest = next((one for one in space.asked["constraints"] if one["kind"] == "fewest_changes"), None)
+    found, changed = False, []
+    for row in space.rows():
+        near = lower is None or space.cost(row) < lower
+        if not space.allows(row) or not space.favourable(row):
+            continue
+        found |= upper is not None and space.cost(row) <= upper
+        if near and reason:
+            changed.append(frozenset(g for g, v in enumerate(row) if v != space.before[g]))
+        if near and all(row[g] == space.before[g] for g in held):
+            return f"the row {row} is favourable, at {float(space.cost(row))}"
+        if fewest is not None and space.allows(row, [{**fewest, "most": fewest["most"] - 1}]):
+            return f"the row {row} has fewer changes"
+    if upper is not None and not found:
+        return "no row is within the upper bound"
+    if reason and reason["claim"] != "sufficient":
+        smaller = [set(held) - {g} for g in held]
+        if reason["claim"] == "smallest" and held:
+            smaller = [set(some) for some in itertools.combinations(range(len(space.names)), len(held) - 1)]
+        if any(all(one & some for one in changed) for some in smaller):
+            return "a smaller set decides alone"
+    return ""

@@ -1,0 +1,137 @@
+"""Random questions as people ask them, each with its certificates and what `explain` answers.
+
+    IFONLY_CERTIFICATES=1000 python -m pytest -n 0 -q -s tests/certificate/test_answers.py
+
+prints how many of each kind are VALID, how many are within 1e-6 of the answer, and why the others are not.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ifonly import (
+    AcceptedBySome,
+    Answer,
+    Diversity,
+    Explainer,
+    IfonlyError,
+    Limits,
+    NoneExists,
+    ProbabilityTarget,
+    Query,
+    certify,
+)
+from ifonly.certificate.format import Certificate
+from ifonly.certifying import certify_diverse, certify_reason
+from ifonly.problem import Question
+from ifonly.problem.sufficiency import Sufficiency
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "oracles"), str(Path(__file__).resolve().parents[2])]
+
+from random_chains import random_chain  # noqa: E402
+from random_problems import random_problem  # noqa: E402
+from random_rules import random_ruled_problem  # noqa: E402
+from random_trees import random_tree_problem  # noqa: E402
+from test_softmax import random_network  # noqa: E402
+from test_sufficient import random_case  # noqa: E402
+
+LIMITS = Limits(seconds=60.0)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Certificates, and the answer that each is of (None: a reason)."""
+
+    certificates: tuple[Certificate, ...]
+    answers: tuple[Answer | None, ...]
+
+
+def _question(seed: int) -> tuple[Question, Any]:
+    match seed % 3:
+        case 0:
+            return random_problem(seed, finite=True)
+        case 1:
+            return random_ruled_problem(seed, finite=True)
+    return random_tree_problem(seed, finite=True)
+
+
+def several_models(seed: int, *, some: bool = False) -> Asked:
+    problem = random_chain(seed, ruled=seed % 3 == 2, reals=seed % 5 == 4)
+    question, others = problem.question, problem.others
+    if some:
+        others = (AcceptedBySome(1, others),)  # type: ignore[assignment]
+    query = _query(question, others)
+    explainer, row = Explainer(question.model).using(limits=LIMITS), question.schema.row(problem.points[0])
+    certificate = certify(explainer, row, query)
+    return Asked((certificate,), (explainer.explain(row, query),))
+
+
+def fewest_first(seed: int) -> Asked:
+    question, points = _question(seed)
+    explainer, row = Explainer(question.model).using(limits=LIMITS), question.schema.row(points[0])
+    query = _query(question, fewest_first=True)
+    certificate = certify(explainer, row, query)
+    return Asked((certificate,), (explainer.explain(row, query),))
+
+
+def diverse(seed: int) -> Asked:
+    question, points = _question(seed)
+    explainer, row = Explainer(question.model).using(limits=LIMITS), question.schema.row(points[0])
+    differ: Any = ("distance", "features", "values")[seed // 3 % 3]
+    how = Diversity(3, apart=0.1, differ=differ, apart_distance="l1" if differ == "distance" else None)
+    query = _query(question)
+    made = certify_diverse(explainer, row, how, query)
+    found = explainer.explain_diverse(row, how, query)
+    ended = [found.ended] if isinstance(found.ended, NoneExists) else []
+    return Asked(made, (*found, *ended))
+
+
+def probability(seed: int) -> Asked:
+    """Of one of three or four classes."""
+    question, points = random_problem(seed, finite=seed % 3 > 0)
+    rng = np.random.default_rng([seed, 32])
+    model, _ = random_network(rng, question.schema)
+    label, share = model.classes[int(rng.integers(len(model.classes)))], float(rng.uniform(0.3, 0.8))
+    query = _query(replace(question, model=model, target=ProbabilityTarget(label, at_least=share)))
+    explainer, row = Explainer(model).using(limits=LIMITS), question.schema.row(points[0])
+    certificate = certify(explainer, row, query)
+    return Asked((certificate,), (explainer.explain(row, query),))
+
+
+def reason(seed: int) -> Asked:
+    case = random_case(seed)
+    if case is None:
+        raise IfonlyError("not drawn")
+    asked = Sufficiency(target=case.target, within=case.within, prefer=case.prefer)
+    explainer = Explainer(case.model).using(limits=LIMITS)
+    return Asked((certify_reason(explainer, case.model.schema.row(case.point), asked),), (None,))
+
+
+def _query(question: Question, others: tuple[Any, ...] = (), **more: Any) -> Query:
+    constraints = (*question.constraints, *others)
+    return Query(target=question.target, distance=question.distance, constraints=constraints, **more)
+
+
+KINDS: dict[str, Callable[[int], Asked]] = {
+    "several models": several_models,
+    "some of several models": lambda seed: several_models(seed, some=True),
+    "fewest changes first": fewest_first,
+    "diverse sets": diverse,
+    "probability of one of several": probability,
+    "sufficient reasons": reason,
+}
+
+
+def asked(kind: str, seeds: range) -> Iterator[tuple[int, Asked | str]]:
+    """What can be asked; of what cannot, why."""
+    for seed in seeds:
+        try:
+            yield seed, KINDS[kind](seed)
+        except IfonlyError as error:
+            yield seed, str(error).split("\n")[0][:120]

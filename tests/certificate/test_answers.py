@@ -1,0 +1,120 @@
+"""Certificates of questions as people ask them: VALID by both checkers, true, as sharp as the answer; altered, never
+falsely VALID.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from certificate.by_enumeration import untruth
+from certificate.javascript import agree, agree_on
+from certificate.random_answers import KINDS, asked
+from certificate.samples import restamped
+from certificate.test_mutation import others, places, put
+from ifonly import Answer, check
+
+COUNT = int(os.environ.get("IFONLY_CERTIFICATES", "0"))
+MUTATIONS = int(os.environ.get("IFONLY_MUTATIONS", "0"))
+SEEDS = range(COUNT or 4)
+EXPECTED = ("cannot state", "piecewise-linear", "not drawn", "already", "no reason", "narrower than twice", "breaks")
+"""What is refused, and why: models of other kinds, and questions that have no answer to prove."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_they_are_valid_and_as_sharp_as_the_answer(kind: str, tmp_path: Path) -> None:
+    seen: Counter[str] = Counter()
+    made = []
+    for seed, one in asked(kind, SEEDS):
+        if isinstance(one, str):
+            assert any(words in one for words in EXPECTED), (seed, one)
+            seen[f"refused: {one[:60]}"] += 1
+            continue
+        for certificate, answer in zip(one.certificates, one.answers, strict=True):
+            checked = check(certificate)
+            assert checked.valid, (seed, checked.failure)
+            assert not untruth(certificate.data), seed
+            seen["sharp" if _is_sharp(checked, answer) else f"far: {seed} {checked.lower} {answer}"] += 1
+            made.append(certificate)
+    print(kind, dict(seen))
+    assert set(agree_on(made, tmp_path)) == {"VALID"}
+    assert sum(words.startswith("far") for words in seen) <= 0.02 * len(made)
+
+
+def _is_sharp(checked: Any, answer: Answer | None) -> bool:
+    if answer is None or (answer.stop is not None and not answer.stop.is_limit):
+        return True  # rows on the margin are decided by exact arithmetic
+    if answer.upper == math.inf:
+        return checked.lower == math.inf
+    return checked.lower >= answer.upper - 1e-6 * max(answer.upper, 1.0)
+
+
+@pytest.mark.long(keep=2)
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in KINDS if "several models" not in kind] + [kind for kind in KINDS if "several models" in kind],
+)
+def test_no_altered_one_is_falsely_valid(kind: str, tmp_path: Path) -> None:
+    """Any field of any part is altered, and stamped anew: both checkers say the same, and what they accept is true."""
+    rng, files, tried = random.Random(kind), [], MUTATIONS or 30
+    for _, one in asked(kind, range(10_000)):
+        if isinstance(one, str):
+            continue
+        for certificate in one.certificates:
+            data = certificate.data
+            if untruth(data) is None:
+                continue
+            fields = [(path, value) for path, value in places(data) if path != ("sha256",)]
+            short = [field for field in fields if not {"layers", "trees"} & set(field[0])]
+            for path, value in (*rng.choices(short, k=12), *rng.choices(fields, k=3)):
+                files.append(restamped(put(data, path, rng.choice(others(value)))))
+        if len(files) >= tried:
+            break
+    verdicts = agree([one.content for one in files], tmp_path)
+    accepted = [one for one, verdict in zip(files, verdicts, strict=True) if verdict == "VALID"]
+    assert 0 < len(accepted) < len(files)
+    for one in accepted:
+        assert not untruth(one.data), one.data["claim"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stronger_claim_is_refused(kind: str) -> None:
+    """A constraint, a target or a contrast less, a change fewer, none instead of a bound: VALID only where it is true."""
+    refused = 0
+    for _, one in asked(kind, range(COUNT or 5)):
+        for certificate in () if isinstance(one, str) else one.certificates:
+            for data in _stronger(certificate.data):
+                checked = check(restamped(data))
+                refused += not checked.valid
+                assert not checked.valid or not untruth(data)
+    assert refused
+
+
+def _stronger(data: dict[str, Any]) -> Any:
+    asked_of = data["question"]
+    yield {**data, "claim": {"lower": None, "upper": None}, "witness": None, "deployed": None}
+    for k in range(len(asked_of["constraints"])):
+        rest = [*asked_of["constraints"][:k], *asked_of["constraints"][k + 1 :]]
+        yield {**data, "question": {**asked_of, "constraints": rest}}
+    if "any" in asked_of["target"]:
+        yield {**data, "question": {**asked_of, "target": {"any": asked_of["target"]["any"][::-1]}}}
+    if "all" in asked_of["target"]:
+        for k in range(len(asked_of["target"]["all"])):
+            targets = [None if i == k else one for i, one in enumerate(asked_of["target"]["all"])]
+            yield {**data, "question": {**asked_of, "target": {"all": targets}}}
+    if "reason" in asked_of:
+        held = asked_of["reason"]["held"]
+        for k in range(len(held)):
+            yield {
+                **data,
+                "question": {**asked_of, "reason": {"held": [*held[:k], *held[k + 1 :]], "claim": "sufficient"}},
+            }
+            yield {**data, "contrasts": data["contrasts"][: k + 1]}
+        yield {**data, "question": {**asked_of, "reason": {"held": asked_of["reason"]["held"], "claim": "smallest"}}}
