@@ -74,14 +74,14 @@ class NetworkFloats:
         self.index = index
         grid = statement.grid
         self.layers = [
-            (_floats(rows, bits).reshape(len(rows), -1 if rows else before), _floats([bias], bits + grid)[0])
+            (_wide(rows, bits, before), floats_of_rows([bias], bits + grid)[0])
             for rows, bias, bits, before in zip(
                 statement.weight_rows, statement.biases, statement.exponents, (0, *sizes[:-1]), strict=True
             )
         ]
         self.weights = np.concatenate([np.zeros(0), *(weight.ravel() for weight, _ in self.layers[1:])])
         self.biases = np.concatenate([bias for _, bias in self.layers])
-        self.first = np.ascontiguousarray(_floats([c for part in columns for c in part], statement.exponents[0]).T)
+        self.first = np.ascontiguousarray(floats_of_rows([c for part in columns for c in part], statement.exponents[0]).T)
         self.products = products_of([starts[-1], *sizes])
 
 
@@ -239,9 +239,18 @@ class Leaves:
             FLOAT_CHECK.wait_within_limits()
 
 
-def _floats(rows: Sequence[Sequence[int]], bits: int) -> Floats:
+def floats_of_rows(rows: Sequence[Sequence[int]], bits: int) -> Floats:
+    """Rows of whole numbers, in units of 2^-bits."""
     one = 1 << bits
     return np.array([[v / one for v in row] for row in rows])
+
+
+def _wide(rows: Sequence[Sequence[int]], bits: int, inputs: int) -> Floats:
+    """The weights of a layer; what leads nowhere has none."""
+    wide = np.zeros((len(rows), inputs or max(map(len, rows), default=0)))
+    if rows:
+        wide[:, : len(rows[0])] = floats_of_rows(rows, bits)
+    return wide
 
 
 def _float(value: int, bits: int) -> float:
