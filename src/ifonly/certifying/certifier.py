@@ -30,6 +30,7 @@ from ifonly.certificate.check.checker import (
     TreeWalk,
     check,
     radius_of,
+    row_refusal,
     witness_refusal,
 )
 from ifonly.certificate.check.reading import Refusal
@@ -38,7 +39,7 @@ from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Cer
 from ifonly.certifying.effort import Effort, ProofBudget, Verification
 from ifonly.certifying.statement import grids, hexes, question_data, question_of
 from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
-from ifonly.model import Model, network_model
+from ifonly.model import Model
 from ifonly.problem import (
     Distance,
     Question,
@@ -263,10 +264,7 @@ class Certifier:
         if trees is not None:
             exact = replace(question, target=target)
             return Certifier(exact, self.tolerances, verified=self.verified, deployed=question)
-        network = network_model(question.model.network, question.schema, classes=question.model.classes,
-                                regression=not question.model.classes)  # fmt: skip
-        model = replace(network, probabilities=question.model.probabilities)
-        exact = replace(question, model=model, target=target)
+        exact = replace(question, model=question.model.of_network, target=target)
         return Certifier(exact, self.tolerances, verified=self.verified, deployed=question)
 
     def decides_already(self, point: NDArray[np.float64]) -> bool:
@@ -352,7 +350,7 @@ class Certifier:
         for row in rows:
             witness = tuple((row + 0.0).tolist())
             upper = _distance(statement, witness)
-            if not witness_refusal(statement, witness, upper) and self.tolerances.close(min(claim.lower, upper), upper):
+            if not row_refusal(statement, witness) and self.tolerances.close(min(claim.lower, upper), upper):
                 return witness, upper
         return None, None
 

@@ -210,14 +210,21 @@ def _check_witness(statements: tuple[Statement, ...], witness: Any, upper: Any, 
 
 def witness_refusal(statement: Statement, point: tuple[float, ...], upper: float) -> str:
     """Why a row is not an allowed favourable row within `upper`, exactly; or nothing."""
+    if refusal := row_refusal(statement, point):
+        return refusal
+    most = Fraction(upper)
+    if most < 0 or statement.cost(point) > (most * most if statement.norm == SQUARED else most):
+        return f"it is farther than {upper!r}"
+    return ""
+
+
+def row_refusal(statement: Statement, point: tuple[float, ...]) -> str:
+    """Why a row is not an allowed favourable row, at any distance; or nothing."""
     if refusal := statement.allows(point):
         return refusal
     for r, value in enumerate(statement.conditions(point)):
         if value < 0:
             return f"condition {r} is missed"
-    most = Fraction(upper)
-    if most < 0 or statement.cost(point) > (most * most if statement.norm == SQUARED else most):
-        return f"it is farther than {upper!r}"
     return ""
 
 
