@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.certificate.check.box import Box, Extent
+from ifonly.certificate.check.box import Extent
 from ifonly.certificate.check.region import Bounds
-from ifonly.certificate.check.rules import narrow
 from ifonly.certificate.check.schema import StatedChoice
 from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
 from ifonly.certifying.compiled import FLOAT_CHECK
@@ -64,7 +63,8 @@ class NetworkFloats:
         columns, sizes = statement.columns, statement.sizes
         features, layers = len(columns), statement.layers
         starts = [0, *np.cumsum([len(part) for part in columns]).tolist()]
-        index = np.zeros((5, max(features + 1, layers + 1)), dtype=np.int64)
+        index = np.zeros((layout.INDEX_ROWS, max(features + 1, layers + 1)), dtype=np.int64)
+        index[layout.LITERALS, 0] = statement.first_literal
         index[layout.CHOICE, :features] = [isinstance(f, StatedChoice) for f in statement.schema.features]
         index[layout.START, : features + 1] = starts
         index[layout.SIZES, : layers + 1] = [starts[-1], *sizes]
@@ -183,11 +183,8 @@ class Leaves:
         found = list(self._walk(record.log, record.phases, *start)) if record is not None else []
         return found or list(self._walk(_nothing(self.hidden), 1, *start))
 
-    def of_box(self, box: Box) -> Closed | None:
-        """The leaf that closes a box, or None."""
-        extent = box.extent()
-        if not narrow(self.statement, extent):
-            return Closed({"rows": []}, False)
+    def of_box(self, extent: Extent) -> Closed | None:
+        """The leaf that closes a box, of which the rules leave something; or None."""
         asked = self.proof_question
         if self.statement.rates != self.statement.rates_down:
             price = asked.price.copy()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .box import Box
+from .box import Box, Extent
 from .knapsack import best_price, greedy, hull
 from .layers import SLOPE_BITS
 from .reading import AT_ONCE
@@ -48,14 +48,16 @@ class Item:
 class Region:
     """A box cut with the ball of cost `radius` (None: no ball), ready for bounds. `empty` says that nothing is left.
 
+    An extent is a box that the rules have narrowed already.
     `hidden=False`: the hidden neurons are not bounded anew; only `most` can be asked, or `take` and `bound` called.
     """
 
     def __init__(
-        self, statement: Statement, box: Box, radius: int | None, known: Bounds | None = None, *, hidden: bool = True
-    ) -> None:
+        self, statement: Statement, box: Box | Extent, radius: int | None, known: Bounds | None = None,
+        *, hidden: bool = True,
+    ) -> None:  # fmt: skip
         self.statement, self.radius = statement, radius
-        self.extent = box.extent(statement.meter)
+        self.extent = box.extent(statement.meter) if isinstance(box, Box) else box
         self.items: list[Item] = []
         self.columns: list[tuple[int, ...]] = []
         self.corner: list[int] = []
@@ -65,7 +67,7 @@ class Region:
         self.chords: list[tuple[list[int], list[int], list[int]]] = []
         """Layer: upper slope and intercept, and slope below, of each ReLU."""
         self._tick = statement.meter.tick if statement.slow else None
-        fits = narrow(statement, self.extent) and self._clip()
+        fits = (not isinstance(box, Box) or narrow(statement, self.extent)) and self._clip()
         self.empty = not fits or (hidden and not self.bound(known))
 
     # ------------------------------------------------------------------ box and ball
