@@ -90,7 +90,7 @@ class Leaves:
 
     def __init__(self, statement: Statement, network: NetworkFloats, radius: int | None) -> None:
         self.statement, self.radius, self.begun = statement, radius, time.perf_counter()
-        self.products = network.products
+        self.products, self.network = network.products, network
         grid, unit = statement.grid, statement.cost_unit
         domains = statement.domains
         self.low = np.array([_float(d.low, grid) for d in domains])
@@ -193,6 +193,21 @@ class Leaves:
         (found,) = self._walk(_nothing(self.hidden), 1, *self.floats_of(extent), self.known.copy())
         self.proof_question = asked
         return found if isinstance(found, Closed) else None
+
+    def may_be_favourable(self, point: tuple[float, ...]) -> bool:
+        """Does the row meet all conditions, but for what is narrow? Exact arithmetic then looks at it."""
+        asked, starts = self.proof_question, self.proof_question.index[layout.START]
+        columns = np.zeros(asked.first.shape[1])
+        for g, (before, after) in enumerate(zip(self.statement.factual, point, strict=True)):
+            if self.statement.is_choice[g]:
+                columns[starts[g] + int(after)] += 1.0
+                columns[starts[g] + int(before)] -= 1.0
+            else:
+                columns[starts[g]] = after - before
+        z = asked.z + asked.first @ columns
+        for weight, bias in self.network.layers[1:]:
+            z = weight @ np.maximum(z, 0.0) + bias
+        return bool((z >= -asked.narrow[len(asked.narrow) - len(z) :]).all())
 
     def floats_of(self, extent: Extent) -> tuple[Floats, Floats, Bytes, Bytes]:
         """Ends of numbers, options that are left, and sides of ReLUs."""

@@ -69,6 +69,11 @@ class Planes:
         )
         return found
 
+    def most(self, k: int) -> float:
+        """The largest value of row k over box and ball, in units of its own."""
+        row = self.rows[k]
+        return float(row[0] + row[1:] @ self.answer(row[1:]))
+
     # ------------------------------------------------------------------ the network at a point of the region
 
     def _activations(self, y: Floats) -> list[Floats]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.certificate.check.box import Box, Extent
-from ifonly.certificate.check.checker import MAX_NODES, TreeWalk, most_of_rows
+from ifonly.certificate.check.checker import MAX_NODES, TreeWalk, most_of_planes
 from ifonly.certificate.check.reading import Refusal, scaled
 from ifonly.certificate.check.region import Bounds, Item, Region
 from ifonly.certificate.check.rules import ACTIVE, literal_range, narrow
@@ -37,6 +37,8 @@ SMALL_TREE = 3
 """Trees of so many nodes are verified whole."""
 NODE_BYTES, ROW_BYTES = 200, 400
 """Of a tree in memory, but for the slopes of a row."""
+MOST_HINTS = 6
+"""Rows that a box hands down to its sides."""
 MOST_TESTED = 50
 """Open regions that are searched for a nearer row."""
 
@@ -235,7 +237,7 @@ class Prover:
         if rows is not None:
             return {"rows": rows}, []
         for point in closing.points() if self.splits < MOST_TESTED else ():
-            if nearer(self.statement, point, self.radius):
+            if self.leaves.may_be_favourable(point) and nearer(self.statement, point, self.radius):
                 raise Nearer(point)
         found = closing.split()
         self.splits += 1
@@ -311,6 +313,8 @@ class _Closing:
                 self._add((layer, neuron, 1 if side == ACTIVE else -1, rule))
         self.y: NDArray[np.float64] | None = None
         self.planes: Planes | None = None
+        self.exact: dict[Row, tuple[list[int], int, int]] = {}
+        """Of each row: its plane."""
 
     def _holds_everywhere(self, layer: int, neuron: int, side: int) -> bool:
         """Is it a literal that all of the box puts on its side? Then its row says nothing."""
@@ -321,7 +325,7 @@ class _Closing:
         return low >= 0 if side == ACTIVE else high <= 0
 
     def hints(self) -> tuple[Row, ...]:
-        return tuple(self.rows[-24:])
+        return tuple(self.rows[-MOST_HINTS:])
 
     def _add(self, row: Row) -> bool:
         if row in self.rows:
@@ -335,15 +339,15 @@ class _Closing:
 
     def close(self) -> list[Any] | None:
         """Rows and multipliers that close the region, or None."""
-        for row in self.rows:
-            if row[0] == self.last and self._holds([(row, 1.0)]):
-                return [_written(row, 1.0)]
         self.planes = Planes(self.region)
         if not self.rows:
             self.y = np.zeros(len(self.region.columns))
             return None
         for row in self.rows:
-            self.planes.add(*self.region.plane(*row))
+            self._measure(row)
+        for k, row in enumerate(self.rows):
+            if row[0] == self.last and self.planes.most(k) < 0.0 and self._holds([(row, 1.0)]):
+                return [_written(row, 1.0)]
         for _ in range(ROUNDS):
             multipliers, self.y = best_multipliers(self.planes)
             if multipliers is not None:
@@ -363,12 +367,18 @@ class _Closing:
         rows += [(*key, 1 if side == ACTIVE else -1) for key, side in self.region.extent.sides.items() if key[0] > 0]
         for row in rows:
             if self._add((*row, pattern)):
-                self.planes.add(*self.region.plane(*row, pattern))
+                self._measure((*row, pattern))
                 new = True
         return new
 
+    def _measure(self, row: Row) -> None:
+        """Compute the plane of a row, once."""
+        assert self.planes is not None
+        self.exact[row] = self.region.plane(*row)
+        self.planes.add(*self.exact[row])
+
     def _holds(self, used: list[tuple[Row, float]]) -> bool:
-        return bool(used) and most_of_rows(self.region, [(*row, Fraction(m)) for row, m in used]) < 0
+        return bool(used) and most_of_planes(self.region, [(self.exact[row], Fraction(m)) for row, m in used]) < 0
 
     # ------------------------------------------------------------------ splitting further
 

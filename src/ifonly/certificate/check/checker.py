@@ -364,12 +364,15 @@ class TreeWalk:
 
 def most_of_rows(region: Region, rows: list[tuple[int, int, int, int, Fraction]]) -> int:
     """An upper bound, over the region, of the combination of rows; its sign is what counts."""
-    planes = [region.plane(layer, neuron, sign, slopes) for layer, neuron, sign, slopes, _ in rows]
-    finer = [multiplier.denominator.bit_length() - 1 for *_, multiplier in rows]
-    units = [unit + bits for (_, _, unit), bits in zip(planes, finer, strict=True)]
+    return most_of_planes(region, [(region.plane(*row), multiplier) for *row, multiplier in rows])
+
+
+def most_of_planes(region: Region, planes: list[tuple[tuple[list[int], int, int], Fraction]]) -> int:
+    """The same of planes and their multipliers."""
+    units = [unit + multiplier.denominator.bit_length() - 1 for (_, _, unit), multiplier in planes]
     common = max(units)
     total, constant = [0] * len(region.columns), 0
-    for (a, c, _), (*_, multiplier), unit in zip(planes, rows, units, strict=True):
+    for ((a, c, _), multiplier), unit in zip(planes, units, strict=True):
         region.statement.meter.tick()
         times = multiplier.numerator << (common - unit)
         total = [t + times * v for t, v in zip(total, a, strict=True)]
