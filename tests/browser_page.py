@@ -1,4 +1,5 @@
-"""A desk and a browser for the tests of the page: the demonstration, a model whose names are markup, one of three classes.
+"""A desk and a browser for the tests of the page: the demonstration, a model whose names are markup, one of three
+classes, one with rules, and trees.
 
 python tests/browser_page.py      # serves them, to be looked at
 """
@@ -52,7 +53,37 @@ def registry() -> Any:
               people={SCRIPT: {MARKUP: 1.0, "sort": SCRIPT}, MARKUP: {MARKUP: 2.0, "sort": SCRIPT}}),
         RegisteredModel(name="ranked", title="Three classes", explainer=Explainer(ranked),
               people={"Ann": {"years": 3, "debt": 400, "rating": "low", "job": None}}),
+        *_with_certificates(),
     ])  # fmt: skip
+
+
+def _with_certificates() -> list[Any]:
+    """A network under rules, and trees."""
+    import numpy as np
+
+    from ifonly import Explainer, Integer, Network, Schema
+    from ifonly.model import Model, network_model
+    from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
+    from ifonly.service import RegisteredModel
+
+    schema = Schema([Integer("income", 0, 100), Integer("debt", 0, 100), Integer("years", 0, 40)])
+    cuts = [(0, 25.0), (1, 22.0), (2, 4.0)]
+    stumps = [LibraryTree(column=[g, -1, -1], threshold=[t, 0.0, 0.0], left=[1, -1, -1], right=[2, -1, -1],
+                          value=[[0.0], [-1.0 if g != 1 else 1.0], [1.0 if g != 1 else -1.0]], sets={}, adds_to=0)
+              for g, t in cuts]  # fmt: skip
+    how = Summation(start=np.zeros(1), shift=np.zeros(1), divisor=1.0, precision="float64", ordered=True)
+    trees = Trees(Ensemble.of(stumps, columns=len(schema), summation=how), schema)
+    forest = Model(function=trees, schema=schema, original=trees.ensemble.scores, classes=("no", "yes"))
+    layers = [([[1.0, -1.0, 0.5], [0.0, 1.0, 0.0]], [0.0, -5.0]), ([[1.0, -0.5]], [-20.0])]
+    ruled = Explainer(
+        network_model(Network.of(layers), schema, classes=("no", "yes")),
+        constraints=["debt <= 2 * income", "if years >= 5 then income >= 30", "at most 2 changes"],
+    )
+    people = {"Ben": {"income": 20, "debt": 30, "years": 2}}
+    return [
+        RegisteredModel(name="ruled", title="Under rules", explainer=ruled, people=people),
+        RegisteredModel(name="forest", title="Trees", explainer=Explainer(forest), people=people),
+    ]
 
 
 def main() -> None:

@@ -10,13 +10,15 @@ import pytest
 
 import ifonly
 from cases import load
+from certificate.random_questions import KINDS
 from ifonly import Certificate, ClassTarget, Distance, Limits, Network, Real, Schema, check
 from ifonly.certificate.check.box import Box
 from ifonly.certificate.check.checker import TreeWalk
 from ifonly.certificate.check.region import Region
+from ifonly.certificate.check.statement import read_statement
 from ifonly.certifying.certifier import Certifier
 from ifonly.certifying.compiled import FLOAT_CHECK
-from ifonly.certifying.leaves import Leaves
+from ifonly.certifying.leaves import Leaves, NetworkFloats
 from ifonly.errors import UnsupportedQuestion
 from ifonly.methods import Enumerate, MipObj, Search, Tolerances
 from ifonly.model import network_model
@@ -186,6 +188,35 @@ def test_limits_hold_while_the_proof_is_written(limits, words, monkeypatch: pyte
     with pytest.raises(UnsupportedQuestion, match=f"could not be written out within the {words}; raise it"):
         certifier.proven(point, limits)
     assert check(certifier.proven(point, Limits(seconds=600.0, memory_bytes=2**30, nodes=10**6))).valid
+
+
+@pytest.mark.parametrize("limits", [Limits(seconds=1e-9), Limits(memory_bytes=3000), Limits(nodes=2)])
+@pytest.mark.parametrize(("kind", "seed"), [("rules", 2), ("trees", 25)])
+def test_limits_hold_under_rules_and_for_trees(kind, seed, limits, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their proofs are not written from records: the splits are counted, and what is kept of them."""
+    question, points = KINDS[kind](seed)
+    certifier = Certifier(question, DEFAULT)
+    claim = replace(certifier._solver.solve(points[:1], Limits())[0], nodes=1, record=None)
+    monkeypatch.setattr(type(certifier._solver), "solve", lambda self, points, limits: [claim])
+    with pytest.raises(UnsupportedQuestion, match="could not be written out within the (time|memory|node) limit"):
+        certifier.proven(points[0], limits)
+    assert check(certifier.proven(points[0], Limits(seconds=600.0, memory_bytes=2**30, nodes=10**6))).valid
+
+
+def test_what_is_kept_with_a_model_serves_every_margin() -> None:
+    """The statement that is moved to another margin says the same as one that is read anew."""
+    question, points = random_problem(SEVERAL_NODES)
+    for margin in (1e-9, 0.0, 1.1e-13, 0.25):
+        asked = replace(question, target=replace(question.single_target, margin=margin))
+        data, moved, floats = Certifier(asked, DEFAULT)._stated(points[0])
+        fresh = read_statement(data, moved.grid, moved.cost_grid)
+        more = moved.exponents[-1] - fresh.exponents[-1]  # bits: it is fine enough for all margins so far
+        assert more >= 0 and moved.margin == fresh.margin == margin
+        for one, other in ((moved.biases[-1], fresh.biases[-1]), *zip(moved.weight_rows[-1], fresh.weight_rows[-1], strict=True)):
+            assert list(one) == [v << more for v in other]
+        assert moved.conditions(points[0]) == [v << more for v in fresh.conditions(points[0])]
+        np.testing.assert_array_equal(floats.biases, NetworkFloats(fresh).biases)
+        np.testing.assert_array_equal(floats.weights, NetworkFloats(fresh).weights)
 
 
 def test_time_runs_inside_exact_arithmetic_and_inside_the_kernels() -> None:

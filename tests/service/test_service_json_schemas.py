@@ -44,7 +44,7 @@ NO_SHAPE = (
 
 def small(name: str, classes: int) -> RegisteredModel:
     """A model with every kind of feature; no classes: a regression."""
-    price = Real("price", 0, 10, step=0.25 if classes > 2 else None)  # with steps there are no certificates
+    price = Real("price", 0, 10, step=0.25 if classes > 2 else None)
     features = [Integer("years", 0, 40), Integer("fives", 10, 90, step=5), Real("amount", 0, 1000), price,
                 Binary("owner"), Categorical("town", ["Ulm", "Köln", "it's"]), Ordinal("rank", ["low", "mid", "high"])]  # fmt: skip
     schema = Schema(features)

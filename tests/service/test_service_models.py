@@ -73,10 +73,10 @@ def test_several_classes_and_a_missing_number(handler) -> None:
     assert status == 200 and told["decision"] == answer["answer"]["decision_before"]
 
 
-def test_trees_are_not_offered_with_certificates_but_can_be_certified(handler, tmp_path) -> None:
+def test_trees_are_offered_with_certificates(handler, tmp_path) -> None:
     registered = handler.registry.named("tree")
     about = registered.to_dict(ServiceLimits())
-    assert not about["certificates"] and "network" not in about["kind"]
+    assert about["certificates"] and "network" not in about["kind"]
     assert ask(handler, "/v1/explain", model="tree", row=ROW)[1]["answer"]["status"] == "nearest"
     status, told = ask(handler, "/v1/certify", model="tree", row=ROW)
     (tmp_path / "tree.cert").write_bytes(told)

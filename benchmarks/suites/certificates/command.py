@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from benchmarks.suites.certificates import costs, forgeries, many
+from benchmarks.suites.certificates import largest as largest_proof
 from benchmarks.suites.certificates import ruled as ruled_questions
 from benchmarks.terminal import console, folder_options, listed
 
@@ -29,6 +30,7 @@ from benchmarks.terminal import console, folder_options, listed
 @click.option("--arithmetic", is_flag=True, help="Instead: the checker's inner loop in other arithmetics.")
 @click.option("--collection", type=click.IntRange(1), help="Instead: so many people per data set in one file.")
 @click.option("--ruled", type=click.IntRange(1), help="Instead: so many people, with shipped rules and of forests.")
+@click.option("--largest", type=float, help="Instead: the largest proof that is written in so many seconds.")
 @click.option("--budget", type=float, help="Seconds that the search may take for a row (default: any).")
 @folder_options
 def command(
@@ -43,6 +45,7 @@ def command(
     arithmetic: bool,
     collection: int | None,
     ruled: int | None,
+    largest: float | None,
     budget: float | None,
     cache: Path,
     results: Path,
@@ -60,6 +63,8 @@ def command(
         many.run(collection, names[0], console())
     elif ruled is not None:
         ruled_questions.run(ruled, console())
+    elif largest is not None:
+        largest_proof.run(largest, console())
     elif count is None:
         made = costs.reference(cases, tuple(archs.split(",")), names, rows, budget)
         costs.run(made, None, results / "certificates.csv", console())

@@ -30,6 +30,7 @@ from ifonly.certificate.check.checker import (
     check,
     check_trees,
     parts_of,
+    row_refusal,
     witness_refusal,
 )
 from ifonly.certificate.check.reading import Refusal
@@ -259,7 +260,6 @@ class Certifier:
         self._data["constraints"] += more
         self._planes = stated_planes(question, claim)
         self._meter = ProofBudget()
-        self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats | ForestCells, int]] = {}
 
     @property
     def _ways(self) -> tuple[Verification, ...]:
@@ -365,26 +365,30 @@ class Certifier:
         for row in rows:
             witness = tuple((row + 0.0).tolist())
             upper = _distance(statement, witness)
-            if not witness_refusal(statement, witness, upper) and self.tolerances.close(min(claim.lower, upper), upper):
+            if not row_refusal(statement, witness) and self.tolerances.close(min(claim.lower, upper), upper):
                 return witness, upper
         return None, None
 
     def _stated(self, point: NDArray[np.float64]) -> tuple[dict[str, Any], Statement, NetworkFloats | ForestCells]:
         from ifonly.certifying.forest import ForestCells
         from ifonly.certifying.leaves import NetworkFloats
+        from ifonly.certifying.prepared import Prepared, prepared
 
         question_data = {**self._data, "factual": hexes(point)}
         fine = grids(self.question, point)
-        if fine not in self._prepared:
+
+        def read() -> Prepared:
             self._meter.kept = 0
             try:
                 statement = read_statement(question_data, *fine, self._meter, planes=self._planes)
             except Refusal as refusal:
                 raise UnsupportedQuestion(f"A certificate of this question would not be checked: {refusal}.") from None
-            prepared = NetworkFloats(statement) if statement.forest is None else ForestCells(statement)
-            self._prepared = {fine: (statement, prepared, self._meter.kept)}
-        statement, network, self._meter.kept = self._prepared[fine]
-        return question_data, statement.about(tuple((point + 0.0).tolist())), network
+            floats = NetworkFloats(statement) if statement.forest is None else ForestCells(statement)
+            return Prepared(statement, floats, self._meter.kept)
+
+        found = prepared(self.question.model.function, self._data, fine, self._meter, read)
+        self._meter.kept = found.kept
+        return question_data, found.statement.about(tuple((point + 0.0).tolist())), found.floats
 
     def _written(
         self, question_data: dict[str, Any], statement: Statement, claim: Claim, stated: Stated, proof: dict[str, Any]

@@ -20,7 +20,8 @@ def _try_out(kernel: Any) -> None:
     """No node is walked: the arguments have the types of all calls."""
     from ifonly.certifying.float_check import layout
 
-    index, one, whole = np.zeros((5, 2), dtype=np.int64), np.zeros(1), np.zeros(1, dtype=np.int64)
+    one, whole = np.zeros(1), np.zeros(1, dtype=np.int64)
+    index = np.zeros((layout.INDEX_ROWS, 2), dtype=np.int64)
     index[layout.SIZES] = 1
     proof_question = layout.ProofQuestion(
         layout.ADDITIVE, 1, index, np.zeros((3, 1)), np.zeros(0), one, np.zeros((1, 1)), one, one, whole, one, one, 0.0

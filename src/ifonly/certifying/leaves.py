@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.certificate.check.box import Box, Extent
+from ifonly.certificate.check.box import Extent
 from ifonly.certificate.check.region import Bounds
-from ifonly.certificate.check.rules import narrow
 from ifonly.certificate.check.schema import StatedChoice
 from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
 from ifonly.certifying.compiled import FLOAT_CHECK
@@ -64,7 +63,8 @@ class NetworkFloats:
         columns, sizes = statement.columns, statement.sizes
         features, layers = len(columns), statement.layers
         starts = [0, *np.cumsum([len(part) for part in columns]).tolist()]
-        index = np.zeros((5, max(features + 1, layers + 1)), dtype=np.int64)
+        index = np.zeros((layout.INDEX_ROWS, max(features + 1, layers + 1)), dtype=np.int64)
+        index[layout.LITERALS, 0] = statement.first_literal
         index[layout.CHOICE, :features] = [isinstance(f, StatedChoice) for f in statement.schema.features]
         index[layout.START, : features + 1] = starts
         index[layout.SIZES, : layers + 1] = [starts[-1], *sizes]
@@ -74,14 +74,14 @@ class NetworkFloats:
         self.index = index
         grid = statement.grid
         self.layers = [
-            (_floats(rows, bits).reshape(len(rows), -1 if rows else before), _floats([bias], bits + grid)[0])
+            (_wide(rows, bits, before), floats_of_rows([bias], bits + grid)[0])
             for rows, bias, bits, before in zip(
                 statement.weight_rows, statement.biases, statement.exponents, (0, *sizes[:-1]), strict=True
             )
         ]
         self.weights = np.concatenate([np.zeros(0), *(weight.ravel() for weight, _ in self.layers[1:])])
         self.biases = np.concatenate([bias for _, bias in self.layers])
-        self.first = np.ascontiguousarray(_floats([c for part in columns for c in part], statement.exponents[0]).T)
+        self.first = np.ascontiguousarray(floats_of_rows([c for part in columns for c in part], statement.exponents[0]).T)
         self.products = products_of([starts[-1], *sizes])
 
 
@@ -90,7 +90,7 @@ class Leaves:
 
     def __init__(self, statement: Statement, network: NetworkFloats, radius: int | None) -> None:
         self.statement, self.radius, self.begun = statement, radius, time.perf_counter()
-        self.products = network.products
+        self.products, self.network = network.products, network
         grid, unit = statement.grid, statement.cost_unit
         domains = statement.domains
         self.low = np.array([_float(d.low, grid) for d in domains])
@@ -183,11 +183,8 @@ class Leaves:
         found = list(self._walk(record.log, record.phases, *start)) if record is not None else []
         return found or list(self._walk(_nothing(self.hidden), 1, *start))
 
-    def of_box(self, box: Box) -> Closed | None:
-        """The leaf that closes a box, or None."""
-        extent = box.extent()
-        if not narrow(self.statement, extent):
-            return Closed({"rows": []}, False)
+    def of_box(self, extent: Extent) -> Closed | None:
+        """The leaf that closes a box, of which the rules leave something; or None."""
         asked = self.proof_question
         if self.statement.rates != self.statement.rates_down:
             price = asked.price.copy()
@@ -196,6 +193,21 @@ class Leaves:
         (found,) = self._walk(_nothing(self.hidden), 1, *self.floats_of(extent), self.known.copy())
         self.proof_question = asked
         return found if isinstance(found, Closed) else None
+
+    def may_be_favourable(self, point: tuple[float, ...]) -> bool:
+        """Does the row meet all conditions, but for what is narrow? Exact arithmetic then looks at it."""
+        asked, starts = self.proof_question, self.proof_question.index[layout.START]
+        columns = np.zeros(asked.first.shape[1])
+        for g, (before, after) in enumerate(zip(self.statement.factual, point, strict=True)):
+            if self.statement.is_choice[g]:
+                columns[starts[g] + int(after)] += 1.0
+                columns[starts[g] + int(before)] -= 1.0
+            else:
+                columns[starts[g]] = after - before
+        z = asked.z + asked.first @ columns
+        for weight, bias in self.network.layers[1:]:
+            z = weight @ np.maximum(z, 0.0) + bias
+        return bool((z >= -asked.narrow[len(asked.narrow) - len(z) :]).all())
 
     def floats_of(self, extent: Extent) -> tuple[Floats, Floats, Bytes, Bytes]:
         """Ends of numbers, options that are left, and sides of ReLUs."""
@@ -239,9 +251,18 @@ class Leaves:
             FLOAT_CHECK.wait_within_limits()
 
 
-def _floats(rows: Sequence[Sequence[int]], bits: int) -> Floats:
+def floats_of_rows(rows: Sequence[Sequence[int]], bits: int) -> Floats:
+    """Rows of whole numbers, in units of 2^-bits."""
     one = 1 << bits
     return np.array([[v / one for v in row] for row in rows])
+
+
+def _wide(rows: Sequence[Sequence[int]], bits: int, inputs: int) -> Floats:
+    """The weights of a layer; what leads nowhere has none."""
+    wide = np.zeros((len(rows), inputs or max(map(len, rows), default=0)))
+    if rows:
+        wide[:, : len(rows[0])] = floats_of_rows(rows, bits)
+    return wide
 
 
 def _float(value: int, bits: int) -> float:

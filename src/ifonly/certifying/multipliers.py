@@ -69,6 +69,11 @@ class Planes:
         )
         return found
 
+    def most(self, k: int) -> float:
+        """The largest value of row k over box and ball, in units of its own."""
+        row = self.rows[k]
+        return float(row[0] + row[1:] @ self.answer(row[1:]))
+
     # ------------------------------------------------------------------ the network at a point of the region
 
     def _activations(self, y: Floats) -> list[Floats]:
@@ -78,7 +83,7 @@ class Planes:
             unit = 1 << statement.exponents[k]
             weight = np.array([[w / unit for w in row] for row in statement.weight_rows[k]])
             bias = np.array([b / (unit << statement.grid) for b in statement.biases[k]])
-            z.append(weight @ np.maximum(z[-1], 0.0) + bias)
+            z.append(weight @ np.maximum(z[-1][: weight.shape[1]], 0.0) + bias)
         return z if statement.layers > 1 else []
 
     def pattern(self, y: Floats) -> int:
@@ -98,7 +103,7 @@ class Planes:
         for layer, z in enumerate(self._activations(y)):
             unit = 1 << statement.exponents[layer + 1]
             for i, (low, high) in enumerate(self.region.bounds[layer]):
-                if not low < 0 < high:
+                if not low < 0 < high or self._is_literal(layer, i):
                     continue
                 above, shift = self.region.chords[layer][0][i] / 2**44, self.region.chords[layer][1][i] / (grid << 44)
                 size = sum(abs(row[i]) for row in statement.weight_rows[layer + 1]) / unit

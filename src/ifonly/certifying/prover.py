@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.certificate.check.box import Box, Extent
-from ifonly.certificate.check.checker import MAX_NODES, TreeWalk, most_of_rows
+from ifonly.certificate.check.checker import MAX_NODES, TreeWalk, most_of_planes
 from ifonly.certificate.check.reading import Refusal, scaled
 from ifonly.certificate.check.region import Bounds, Item, Region
-from ifonly.certificate.check.rules import ACTIVE
+from ifonly.certificate.check.rules import ACTIVE, literal_range, narrow
 from ifonly.certificate.check.schema import StatedChoice
 from ifonly.certificate.check.statement import Statement
 from ifonly.certificate.check.trees import Reach, closes
@@ -37,6 +37,8 @@ SMALL_TREE = 3
 """Trees of so many nodes are verified whole."""
 NODE_BYTES, ROW_BYTES = 200, 400
 """Of a tree in memory, but for the slopes of a row."""
+MOST_HINTS = 6
+"""Rows that a box hands down to its sides."""
 MOST_TESTED = 50
 """Open regions that are searched for a nearer row."""
 
@@ -217,10 +219,13 @@ class Prover:
     def settle(self, work: _Work) -> tuple[Any, list[_Work]]:
         """A leaf, or a split and its two sides."""
         check_limits()
-        closed = self.leaves.of_box(work.box) if work.fresh else None
+        extent = work.box.extent()
+        if not narrow(self.statement, extent):
+            return {"rows": []}, []
+        closed = self.leaves.of_box(extent) if work.fresh else None
         if closed is not None and self.believes(work.box, closed):
             return closed.leaf, []
-        region = Region(self.statement, work.box, self.radius, self.known)
+        region = Region(self.statement, extent, self.radius, self.known)
         if region.empty:
             return {"rows": []}, []
         if self.statement.forest is not None:
@@ -232,7 +237,7 @@ class Prover:
         if rows is not None:
             return {"rows": rows}, []
         for point in closing.points() if self.splits < MOST_TESTED else ():
-            if nearer(self.statement, point, self.radius):
+            if self.leaves.may_be_favourable(point) and nearer(self.statement, point, self.radius):
                 raise Nearer(point)
         found = closing.split()
         self.splits += 1
@@ -257,11 +262,11 @@ def _hints(statement: Statement, record: NodeRecord) -> tuple[Row, ...]:
 
 def nearer(statement: Statement, point: tuple[float, ...], radius: int | None) -> bool:
     """Is this an allowed favourable row below the radius?"""
-    if statement.allows(point):
+    if any(value < 0 for value in statement.conditions(point)):  # the quickest of the three
         return False
     if radius is not None and statement.cost(point) * 2**statement.cost_unit >= radius:
         return False
-    return all(value >= 0 for value in statement.conditions(point))
+    return not statement.allows(point)
 
 
 def corner_row(statement: Statement, extent: Extent) -> tuple[float, ...]:
@@ -304,12 +309,23 @@ class _Closing:
         for r in range(statement.sizes[-1]):
             self._add((self.last, r, 1, rule))
         for (layer, neuron), side in sides.items():
-            self._add((layer, neuron, 1 if side == ACTIVE else -1, rule))
+            if not self._holds_everywhere(layer, neuron, side):
+                self._add((layer, neuron, 1 if side == ACTIVE else -1, rule))
         self.y: NDArray[np.float64] | None = None
         self.planes: Planes | None = None
+        self.exact: dict[Row, tuple[list[int], int, int]] = {}
+        """Of each row: its plane."""
+
+    def _holds_everywhere(self, layer: int, neuron: int, side: int) -> bool:
+        """Is it a literal that all of the box puts on its side? Then its row says nothing."""
+        statement = self.region.statement
+        if layer or neuron < statement.first_literal:
+            return False
+        low, high = literal_range(statement, self.region.extent, neuron - statement.first_literal)
+        return low >= 0 if side == ACTIVE else high <= 0
 
     def hints(self) -> tuple[Row, ...]:
-        return tuple(self.rows[-24:])
+        return tuple(self.rows[-MOST_HINTS:])
 
     def _add(self, row: Row) -> bool:
         if row in self.rows:
@@ -323,15 +339,15 @@ class _Closing:
 
     def close(self) -> list[Any] | None:
         """Rows and multipliers that close the region, or None."""
-        for row in self.rows:
-            if row[0] == self.last and self._holds([(row, 1.0)]):
-                return [_written(row, 1.0)]
         self.planes = Planes(self.region)
         if not self.rows:
             self.y = np.zeros(len(self.region.columns))
             return None
         for row in self.rows:
-            self.planes.add(*self.region.plane(*row))
+            self._measure(row)
+        for k, row in enumerate(self.rows):
+            if row[0] == self.last and self.planes.most(k) < 0.0 and self._holds([(row, 1.0)]):
+                return [_written(row, 1.0)]
         for _ in range(ROUNDS):
             multipliers, self.y = best_multipliers(self.planes)
             if multipliers is not None:
@@ -351,12 +367,18 @@ class _Closing:
         rows += [(*key, 1 if side == ACTIVE else -1) for key, side in self.region.extent.sides.items() if key[0] > 0]
         for row in rows:
             if self._add((*row, pattern)):
-                self.planes.add(*self.region.plane(*row, pattern))
+                self._measure((*row, pattern))
                 new = True
         return new
 
+    def _measure(self, row: Row) -> None:
+        """Compute the plane of a row, once."""
+        assert self.planes is not None
+        self.exact[row] = self.region.plane(*row)
+        self.planes.add(*self.exact[row])
+
     def _holds(self, used: list[tuple[Row, float]]) -> bool:
-        return bool(used) and most_of_rows(self.region, [(*row, Fraction(m)) for row, m in used]) < 0
+        return bool(used) and most_of_planes(self.region, [(self.exact[row], Fraction(m)) for row, m in used]) < 0
 
     # ------------------------------------------------------------------ splitting further
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from ifonly.certificate.check.statement import MAX_BITS
 from ifonly.certificate.format import Certificate, canonical
 from ifonly.errors import FileError, IfonlyError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
+from ifonly.model.kind import Kind
 from ifonly.model.trees import Trees
 from ifonly.problem import (
     Accepted,
@@ -108,11 +110,18 @@ def _targets(question: Question, others: Sequence[Accepted]) -> dict[str, Any]:
     return {"all": [own, *asked]}
 
 
+_STATED: WeakKeyDictionary[Kind, dict[str, Any] | None] = WeakKeyDictionary()
+"""Of the models that are in use."""
+
+
 def stated_model(model: Model) -> dict[str, Any] | None:
     """The model as a certificate states it; None if it cannot."""
-    trees, network = model.function.as_trees(), model.function.statement()
-    function = {"kind": "network", "layers": network["network"]} if network else None
-    return function if trees is None else _trees_data(trees)
+    function = model.function
+    if function not in _STATED:
+        trees, network = function.as_trees(), function.statement()
+        stated = {"kind": "network", "layers": network["network"]} if network else None
+        _STATED[function] = stated if trees is None else _trees_data(trees)
+    return _STATED[function]
 
 
 def stated_schema(schema: Schema) -> dict[str, Any]:

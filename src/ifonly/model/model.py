@@ -89,6 +89,12 @@ class Model:
         return network
 
     @cached_property
+    def of_network(self) -> Model:
+        """The same decisions by the network itself, in place of the user's own model."""
+        network = network_model(self.network, self.schema, classes=self.classes, regression=not self.classes)
+        return replace(network, probabilities=self.probabilities, scores_are=self.scores_are)
+
+    @cached_property
     def error(self) -> NDArray[np.float64]:
         """Rounding error bound of a deployed score on any row of the schema, one number per output."""
         return self.error_in(self.precision)

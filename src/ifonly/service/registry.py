@@ -11,7 +11,6 @@ from ifonly.explainer import Explainer
 from ifonly.notices import ReasonCodes
 from ifonly.printing import is_printable, shown
 from ifonly.problem import Accepted, AcceptedBySome, RobustToWeights
-from ifonly.problem.rule import is_row_rule
 from ifonly.results.plain_language import ENGLISH, LANGUAGES
 from ifonly.schema import Numeric, schema_to_json
 from ifonly.service.limits import ServiceLimits
@@ -61,14 +60,10 @@ class RegisteredModel:
 
     @property
     def certificates(self) -> bool:
-        """Are answers offered with certificates? Not those of trees, nor where a real number has steps, nor under
-        rules: such proofs take long to write."""
-        explainer = self.explainer
-        ruled = any(
-            is_row_rule(one) or isinstance(one, Accepted | AcceptedBySome | RobustToWeights)
-            for one in explainer.constraints_for(())
-        )
-        return explainer.model.function.as_network() is not None and not explainer.schema.grids and not ruled
+        """Are answers offered with certificates? Those of networks and of trees, where no other model decides too."""
+        function, rules = self.explainer.model.function, self.explainer.constraints_for(())
+        others = any(isinstance(one, Accepted | AcceptedBySome | RobustToWeights) for one in rules)
+        return (function.as_network() is not None or function.as_trees() is not None) and not others
 
     def to_dict(self, limits: ServiceLimits) -> dict[str, Any]:
         """What a client needs to know to write requests."""

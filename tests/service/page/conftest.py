@@ -34,6 +34,7 @@ def visit(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterato
             **getattr(request, "param", {}),
         }
     )
+    context.set_default_timeout(120_000)  # the first answer waits for kernels to load, on a machine that may be busy
     found = Visit(context.new_page(), address)
     yield found
     context.close()

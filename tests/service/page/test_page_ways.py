@@ -221,6 +221,19 @@ def test_a_certificate_is_made_and_checked(visit: Visit, tmp_path: Any) -> None:
     assert not visit.page.locator("#certificate-save").is_visible()
 
 
+@pytest.mark.parametrize("title", ["Under rules", "Trees"])
+def test_a_certificate_under_rules_and_of_trees_is_checked_in_the_browser(visit: Visit, title: str) -> None:
+    visit.open()
+    visit.page.select_option("#model", label=title)
+    visit.settle()
+    visit.page.click("#certify")
+    visit.page.wait_for_selector("#certificate-check:not([hidden])")
+    visit.page.click("#certificate-check")
+    visit.page.wait_for_selector("#verdict:not([hidden])")
+    assert visit.page.get_attribute("#verdict", "data-verdict") == "VALID"
+    assert "income" in visit.text("#verdict-statement")
+
+
 def test_german(visit: Visit) -> None:
     visit.open()
     visit.page.select_option("#language", "de")

@@ -256,14 +256,21 @@ def _check_witness(statements: tuple[Statement, ...], witness: Any, upper: Any, 
 
 def witness_refusal(statement: Statement, point: tuple[float, ...], upper: float) -> str:
     """Why a row is not an allowed favourable row within `upper`, exactly; or nothing."""
+    if refusal := row_refusal(statement, point):
+        return refusal
+    most = Fraction(upper)
+    if most < 0 or statement.cost(point) > (most * most if statement.norm == SQUARED else most):
+        return f"it is farther than {upper!r}"
+    return ""
+
+
+def row_refusal(statement: Statement, point: tuple[float, ...]) -> str:
+    """Why a row is not an allowed favourable row, at any distance; or nothing."""
     if refusal := statement.allows(point):
         return refusal
     for r, value in enumerate(statement.conditions(point)):
         if value < 0:
             return f"condition {r} is missed"
-    most = Fraction(upper)
-    if most < 0 or statement.cost(point) > (most * most if statement.norm == SQUARED else most):
-        return f"it is farther than {upper!r}"
     return ""
 
 
@@ -359,15 +366,22 @@ class TreeWalk:
         rows = listed(entries(leaf, where, "rows")["rows"], f"{where}: the rows")
         if len(rows) > MAX_ROWS:
             raise Refusal(f"{where} has more than {MAX_ROWS} rows")
-        region = None if self.known is None else Region(self.statement, box, self.radius, self.known)
+        region = None if self.known is None else Region(self.statement, box, self.radius, hidden=False)
         sides = (box.extent(self.statement.meter) if region is None else region.extent).sides
         read = [self._row(sides, listed(row, f"{where}: a row", 5), where) for row in rows]
-        if region is None or region.empty:
+        if self.known is None or region is None or region.empty:
             return
         if self.statement.forest is not None and not read and closes(region, self.in_reach):
             return
-        if not read or most_of_rows(region, read) >= 0:
+        if not self._is_closed(region, self.known, read):
             raise Refusal(f"{where} is not closed: a favourable row nearer than claimed may be in it")
+
+    def _is_closed(self, region: Region, known: Bounds, rows: list[tuple[int, int, int, int, Fraction]]) -> bool:
+        """Is the combination of the rows negative everywhere? With the bounds of the whole ball first: often they do,
+        and those of the region take most of the time."""
+        if not region.take(known) or (rows and most_of_rows(region, rows) < 0):
+            return True
+        return not region.bound(known) or bool(rows and most_of_rows(region, rows) < 0)
 
     def _row(
         self, sides: dict[tuple[int, int], int], row: list[Any], where: str
@@ -396,12 +410,15 @@ class TreeWalk:
 
 def most_of_rows(region: Region, rows: list[tuple[int, int, int, int, Fraction]]) -> int:
     """An upper bound, over the region, of the combination of rows; its sign is what counts."""
-    planes = [region.plane(layer, neuron, sign, slopes) for layer, neuron, sign, slopes, _ in rows]
-    finer = [multiplier.denominator.bit_length() - 1 for *_, multiplier in rows]
-    units = [unit + bits for (_, _, unit), bits in zip(planes, finer, strict=True)]
+    return most_of_planes(region, [(region.plane(*row), multiplier) for *row, multiplier in rows])
+
+
+def most_of_planes(region: Region, planes: list[tuple[tuple[list[int], int, int], Fraction]]) -> int:
+    """The same of planes and their multipliers."""
+    units = [unit + multiplier.denominator.bit_length() - 1 for (_, _, unit), multiplier in planes]
     common = max(units)
     total, constant = [0] * len(region.columns), 0
-    for (a, c, _), (*_, multiplier), unit in zip(planes, rows, units, strict=True):
+    for ((a, c, _), multiplier), unit in zip(planes, units, strict=True):
         region.statement.meter.tick()
         times = multiplier.numerator << (common - unit)
         total = [t + times * v for t, v in zip(total, a, strict=True)]

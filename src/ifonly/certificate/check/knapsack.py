@@ -33,7 +33,16 @@ def _is_above(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> boo
 
 
 def greedy(constant: int, gains: list[tuple[int, int]], budget: int, tick: Tick = None) -> int:
-    """Buy gains, best ratio first, until the budget is spent; the last one in part, rounded up."""
+    """Buy gains, best ratio first, until the budget is spent; the last one in part, rounded up.
+
+    Floating point orders them and finds the last one; its exact ratio as the price of a unit of cost gives the bound,
+    budget * price + sum of max(gain - price * cost, 0), which holds for any price and is the sum bought for the right one.
+    """
+    if tick is None:
+        try:
+            return _at_price(constant, gains, budget)
+        except OverflowError:  # too far apart for floating point
+            pass
     ordered = sorted(gains, key=_Ratio if tick is None else lambda pair: _SlowRatio(pair, tick))
     for cost, gain in ordered:
         if cost > budget:
@@ -41,6 +50,18 @@ def greedy(constant: int, gains: list[tuple[int, int]], budget: int, tick: Tick 
         constant += gain
         budget -= cost
     return constant
+
+
+def _at_price(constant: int, gains: list[tuple[int, int]], budget: int) -> int:
+    left, total = budget, constant
+    shift = max([gain for _, gain in gains], default=1).bit_length()
+    for cost, gain in sorted(gains, key=lambda pair: (pair[0] << shift) / (pair[1] << 64)):
+        if cost > left:
+            more = sum([mine for c, g in gains if (mine := cost * g - gain * c) > 0])
+            return constant - (-(more + gain * budget) // cost)
+        total += gain
+        left -= cost
+    return total
 
 
 class _Ratio:

@@ -181,15 +181,14 @@ def longest_number(
 
 
 def beside(schema: StatedSchema, literals: tuple[RuleLiteral, ...], network: Integers, grid: int) -> Integers:
-    """The network with the literals as neurons of its first hidden layer that lead nowhere.
+    """The network with the literals as neurons of its first hidden layer that lead nowhere: they have no weights.
 
     Without a hidden layer it gets one first: the conditions, lifted by a power of two so that they are never negative.
     """
     if not literals:
         return network
     exponents, weights, biases, columns = network if len(network[0]) > 1 else with_hidden_layer(schema, network, grid)
-    bits, none = exponents[0], (0,) * len(literals)
-    weights = (weights[0], tuple((*row, *none) for row in weights[1]), *weights[2:])
+    bits = exponents[0]
     biases = ((*biases[0], *(one.constant << bits + grid for one in literals)), *biases[1:])
     own: list[dict[int, tuple[int, ...]]] = [
         {**{g: (a,) for g, a in one.numbers}, **dict(one.options)} for one in literals

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .box import Box
+from .box import Box, Extent
 from .knapsack import best_price, greedy, hull
 from .layers import SLOPE_BITS
 from .reading import AT_ONCE
-from .rules import ACTIVE, INACTIVE, narrow
+from .rules import ACTIVE, INACTIVE, literal_range, narrow
 from .schema import StatedNumeric
 from .statement import ADDITIVE, MAXIMUM, SQUARED, Statement
 
@@ -48,14 +48,16 @@ class Item:
 class Region:
     """A box cut with the ball of cost `radius` (None: no ball), ready for bounds. `empty` says that nothing is left.
 
-    `hidden=False`: the hidden neurons are not bounded anew, and only `most` can be asked.
+    An extent is a box that the rules have narrowed already.
+    `hidden=False`: the hidden neurons are not bounded anew; only `most` can be asked, or `take` and `bound` called.
     """
 
     def __init__(
-        self, statement: Statement, box: Box, radius: int | None, known: Bounds | None = None, *, hidden: bool = True
-    ) -> None:
+        self, statement: Statement, box: Box | Extent, radius: int | None, known: Bounds | None = None,
+        *, hidden: bool = True,
+    ) -> None:  # fmt: skip
         self.statement, self.radius = statement, radius
-        self.extent = box.extent(statement.meter)
+        self.extent = box.extent(statement.meter) if isinstance(box, Box) else box
         self.items: list[Item] = []
         self.columns: list[tuple[int, ...]] = []
         self.corner: list[int] = []
@@ -65,8 +67,8 @@ class Region:
         self.chords: list[tuple[list[int], list[int], list[int]]] = []
         """Layer: upper slope and intercept, and slope below, of each ReLU."""
         self._tick = statement.meter.tick if statement.slow else None
-        fits = narrow(statement, self.extent) and self._clip()
-        self.empty = not fits or (hidden and not self._bound_hidden(known))
+        fits = (not isinstance(box, Box) or narrow(statement, self.extent)) and self._clip()
+        self.empty = not fits or (hidden and not self.bound(known))
 
     # ------------------------------------------------------------------ box and ball
 
@@ -169,16 +171,28 @@ class Region:
 
     # ------------------------------------------------------------------ the network over the region
 
-    def _bound_hidden(self, known: Bounds | None) -> bool:
+    def take(self, known: Bounds) -> bool:
+        """Take bounds that hold in a larger region, with the sides of split ReLUs; False when these contradict them."""
+        self.bounds = [[self.extent.bounds(layer, i, *ends) for i, ends in enumerate(row)]
+                       for layer, row in enumerate(known)]  # fmt: skip
+        self.chords = [_chords(row) for row in self.bounds]
+        return all(low <= high for row in self.bounds for low, high in row)
+
+    def bound(self, known: Bounds | None) -> bool:
         """Bounds of every ReLU's pre-activation, layer by layer; False when a split ReLU cannot be on its side.
 
         Each bound is one that arithmetic gave: `known` (which holds in a larger region), or one of this region.
+        A literal leads nowhere, so it is bounded only where it is on a side.
         """
         statement = self.statement
+        self.bounds, self.chords = [], []
         for layer in range(statement.layers - 1):
             bounds = []
             for i in range(statement.sizes[layer]):
                 low, high = known[layer][i] if known is not None else self._first_bounds(layer, i)
+                if layer == 0 and i >= statement.first_literal and (0, i) not in self.extent.sides:
+                    bounds.append((low, high))
+                    continue
                 side = self.extent.sides.get((layer, i), 0)
                 low, high = self.extent.bounds(layer, i, low, high)
                 if known is not None and layer and low < 0 < high:
@@ -202,6 +216,8 @@ class Region:
         """Bounds of a pre-activation of which nothing is known."""
         if layer:
             return self._interval(layer, i)
+        if i >= self.statement.first_literal:
+            return literal_range(self.statement, self.extent, i - self.statement.first_literal)
         return -self.highest(0, i, -1), self.highest(0, i, 1)
 
     def _interval(self, layer: int, i: int) -> tuple[int, int]:
@@ -211,7 +227,7 @@ class Region:
         at_once = AT_ONCE if statement.slow else len(row)
         for start in range(0, len(row), at_once):
             statement.meter.tick()
-            for w, (least, most) in zip(row[start : start + at_once], below[start : start + at_once], strict=True):
+            for w, (least, most) in zip(row[start : start + at_once], below[start : start + at_once], strict=False):
                 if most > 0:
                     least = max(least, 0)
                     low += w * (least if w > 0 else most)

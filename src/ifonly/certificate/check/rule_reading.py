@@ -55,7 +55,9 @@ def read_rules(schema: StatedSchema, constraints: tuple[Any, ...], meter: CheckB
             _check_count(len(literals) + len(found))
             clauses.append(tuple(range(len(literals), len(literals) + len(found))))
             literals += found
-    return Rules(tuple(literals), tuple(clauses), tuple(limits), tuple(partners), fewest)
+    meter.keep(512 * sum(len(one.numbers) + len(one.options) for one in literals))
+    features = tuple(frozenset(g for g, _ in (*one.numbers, *one.options)) for one in literals)
+    return Rules(tuple(literals), tuple(clauses), tuple(limits), tuple(partners), fewest, features)
 
 
 def _check_count(count: int) -> None:

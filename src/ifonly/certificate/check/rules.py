@@ -57,6 +57,8 @@ class Rules:
     """(feature, the one without which it does not change)."""
     fewest: int | None = None
     """Which of the limits is the fewest changes that there are, to be proven so."""
+    features: tuple[frozenset[int], ...] = ()
+    """Of each literal: the features in it."""
 
     @property
     def any(self) -> bool:
@@ -109,17 +111,18 @@ def narrow(statement: Statement, extent: Extent) -> bool:
     rules = statement.rules
     if not rules.any:
         return True
+    moved: set[int] | None = None
     for _ in range(ROUNDS):
         statement.meter.tick()
-        moved = [False]
-        if not (_support(statement, extent, moved) and _clauses(statement, extent, moved)):
+        before, moved = moved, set()
+        if not (_support(statement, extent, moved) and _clauses(statement, extent, before, moved)):
             return False
-        if not moved[0]:
+        if not moved:
             break
     return True
 
 
-def _support(statement: Statement, extent: Extent, moved: list[bool]) -> bool:
+def _support(statement: Statement, extent: Extent, moved: set[int]) -> bool:
     """Which features must change, and which cannot."""
     rules, n = statement.rules, len(statement.schema)
 
@@ -138,7 +141,7 @@ def _support(statement: Statement, extent: Extent, moved: list[bool]) -> bool:
         if must(g):
             return False
         if not cannot(g):
-            moved[0] = True
+            moved.add(g)
             extent.low[g], extent.high[g] = 0, 0
             extent.options[g] = (int(statement.factual[g]),) if statement.is_choice[g] else ()
         return True
@@ -148,7 +151,7 @@ def _support(statement: Statement, extent: Extent, moved: list[bool]) -> bool:
             return False
         if must(g) and partner not in extent.changed:
             extent.changed.add(partner)
-            moved[0] = True
+            moved.add(partner)
     for most, counted in rules.limits:
         sure = [g for g in range(n) if counted[g] and must(g)]
         if len(sure) > most:
@@ -158,13 +161,13 @@ def _support(statement: Statement, extent: Extent, moved: list[bool]) -> bool:
     return all(_leave(statement, extent, g, moved) for g in sorted(extent.changed))
 
 
-def _leave(statement: Statement, extent: Extent, g: int, moved: list[bool]) -> bool:
+def _leave(statement: Statement, extent: Extent, g: int, moved: set[int]) -> bool:
     """A feature that must change does not keep its value."""
     if statement.is_choice[g]:
         own = int(statement.factual[g])
         if own in extent.options[g]:
             extent.options[g] = tuple(o for o in extent.options[g] if o != own)
-            moved[0] = True
+            moved.add(g)
         return bool(extent.options[g])
     low, high, domain = extent.low[g], extent.high[g], statement.domains[g]
     if low == high == 0:
@@ -174,15 +177,20 @@ def _leave(statement: Statement, extent: Extent, g: int, moved: list[bool]) -> b
         low = domain.inward(1, max(high, 1))[0]
     if high == 0 and beyond[1]:
         high = domain.inward(min(low, -1), -1)[1]
-    moved[0] |= (low, high) != (extent.low[g], extent.high[g])
+    if (low, high) != (extent.low[g], extent.high[g]):
+        moved.add(g)
     extent.low[g], extent.high[g] = low, high
     return low <= high
 
 
-def _clauses(statement: Statement, extent: Extent, moved: list[bool]) -> bool:
-    sides, first = extent.sides, statement.first_literal
+def _clauses(statement: Statement, extent: Extent, before: set[int] | None, moved: set[int]) -> bool:
+    """Narrow by the clauses with features that moved in the round before (None: by all), or in this one."""
+    sides, first, features = extent.sides, statement.first_literal, statement.rules.features
+    new = set[int]()
     for clause in statement.rules.clauses:
         statement.meter.tick()
+        if before is not None and all(before.isdisjoint(features[i]) and moved.isdisjoint(features[i]) for i in clause):
+            continue
         possible = [
             i for i in clause if sides.get((0, first + i)) != INACTIVE and _most(statement, extent, i, 1)[0] >= 0
         ]
@@ -190,9 +198,12 @@ def _clauses(statement: Statement, extent: Extent, moved: list[bool]) -> bool:
             return False
         if len(possible) == 1 and (0, first + possible[0]) not in sides:
             sides[0, first + possible[0]] = ACTIVE
-            moved[0] = True
+            new.add(possible[0])
     for (layer, place), side in list(sides.items()):
-        if layer == 0 and place >= first and not _cut(statement, extent, place - first, side, moved):
+        i = place - first
+        if layer or i < 0 or not (before is None or i in new or before & features[i] or moved & features[i]):
+            continue
+        if not _cut(statement, extent, i, side, moved):
             return False
     return True
 
@@ -210,7 +221,20 @@ def _most(statement: Statement, extent: Extent, i: int, sign: int) -> tuple[int,
     return total + sum(of_numbers) + sum(map(max, of_options)), of_numbers, of_options
 
 
-def _cut(statement: Statement, extent: Extent, i: int, side: int, moved: list[bool]) -> bool:
+def literal_range(statement: Statement, extent: Extent, i: int) -> tuple[int, int]:
+    """The least and the largest value of a literal over a box, in units of 2^-P, with its room."""
+    literal, room = statement.rules.literals[i], statement.rooms[i]
+    low, high = statement.literal_starts[i] - room, statement.literal_starts[i] + room
+    for g, a in literal.numbers:
+        ends = a * extent.low[g], a * extent.high[g]
+        low, high = low + min(ends), high + max(ends)
+    for g, values in literal.options:
+        own = [values[o] << statement.grid for o in extent.options[g]] or [0]
+        low, high = low + min(own), high + max(own)
+    return low, high
+
+
+def _cut(statement: Statement, extent: Extent, i: int, side: int, moved: set[int]) -> bool:
     """Narrow the features of a literal that holds, or does not."""
     literal, sign = statement.rules.literals[i], 1 if side == ACTIVE else -1
     most, of_numbers, of_options = _most(statement, extent, i, sign)
@@ -226,7 +250,7 @@ def _cut(statement: Statement, extent: Extent, i: int, side: int, moved: list[bo
         else:
             continue
         low, high = statement.domains[g].inward(low, high)
-        moved[0] = True
+        moved.add(g)
         extent.low[g], extent.high[g] = low, high
         if low > high:
             return False
@@ -234,5 +258,6 @@ def _cut(statement: Statement, extent: Extent, i: int, side: int, moved: list[bo
         rest = most - max(own_values)
         kept = tuple(o for o, v in zip(extent.options[g], own_values, strict=True) if v + rest >= 0)
         if len(kept) < len(extent.options[g]):
-            extent.options[g], moved[0] = kept, True
+            extent.options[g] = kept
+            moved.add(g)
     return True

@@ -42,7 +42,7 @@ MAX_BITS = 2400
 MAX_ALTERNATIVES = 64
 MAX_NUMBER = 65_536
 """Bits of the largest number that backward substitution through the network can lead to."""
-LONG_NUMBER, MANY_COLUMNS = 4_096, 512
+LONG_NUMBER, MANY_COLUMNS = 6_144, 512
 """Beyond these the time is checked within sums, not only between them."""
 ADDITIVE, SQUARED, MAXIMUM = "additive", "squared", "maximum"
 NORMS = {"l0": ADDITIVE, "l1": ADDITIVE, "l0+l1": ADDITIVE, "l2": SQUARED, "linf": MAXIMUM}
@@ -102,7 +102,7 @@ class Statement:
     option_costs: tuple[tuple[int, ...], ...]
     exponents: tuple[int, ...]
     weight_rows: tuple[tuple[tuple[int, ...], ...], ...]
-    """Layer k, neuron i: its weights in units of 2^-e[k]; layer 0 is not here but in `columns`."""
+    """Layer k, neuron i: its weights in units of 2^-e[k], literals left out; layer 0 is not here but in `columns`."""
     weight_columns: tuple[tuple[tuple[int, ...], ...], ...]
     """The same, input by input."""
     biases: tuple[tuple[int, ...], ...]

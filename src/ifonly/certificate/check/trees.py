@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ...printing import quoted
-from .reading import CheckBudget, Refusal, entries, listed, number, whole
+from .reading import CheckBudget, Refusal, entries, listed, number, scaled, whole
 from .schema import StatedChoice, StatedSchema
 from .softmax import has_probability
 
@@ -92,24 +92,33 @@ def read_forest(
         - (Fraction(d) + Fraction(margin)) * divisor
         for row, d in rows
     ]
-    trees = _read_trees(model["trees"], schema, outputs, meter, rows, scale)
-    bits = max((v.denominator for tree in trees for *_, adds in tree for v in adds), default=1)
-    bits = max([bits, *(c.denominator for c in constants)])
-    made = []
-    for tree in trees:
+    trees = _read_trees(model["trees"], schema, outputs, meter)
+    fine = max((_fineness(v) for _, tree in trees for *_, values in tree for v in values), default=0)
+    # all is counted in units of 2^-bits: the values of leaves, times the scale, and the constants
+    bits = max([fine + _fineness(scale), *map(_fineness, constants)])
+    made, times = [], scale.numerator << bits - fine - _fineness(scale)
+    for target, tree in trees:
         meter.tick()
-        leaves = [StatedLeaf(above, below, own, tuple(int(v * bits) for v in adds)) for above, below, own, adds in tree]
+        leaves = [
+            StatedLeaf(above, below, own, _adds([times * scaled(v, fine, "a leaf") for v in values], target, rows))
+            for above, below, own, values in tree
+        ]
         meter.keep(sum(256 + sum(map(int.bit_length, leaf.adds)) for leaf in leaves))
         made.append(tuple(sorted(leaves, key=lambda leaf: -leaf.adds[0] if leaf.adds else 0)))
-    stated = tuple(int(c * bits) for c in constants)
-    units = (Fraction(bits) * divisor,) * len(stated)
+    stated = tuple(scaled(c, bits, "a constant") for c in constants)
+    units = (Fraction(1 << bits) * divisor,) * len(stated)
     return StatedForest(tuple(made), stated, sum(map(len, made)), units), wanted, margin
 
 
+def _fineness(value: float | Fraction) -> int:
+    """The number is a whole multiple of 2^-this."""
+    return value.as_integer_ratio()[1].bit_length() - 1
+
+
 def _read_trees(
-    value: Any, schema: StatedSchema, outputs: int, meter: CheckBudget, rows: Any, scale: Fraction
-) -> list[list[Any]]:
-    """The leaves of each tree, with what they add to each condition, times the divisor."""
+    value: Any, schema: StatedSchema, outputs: int, meter: CheckBudget
+) -> list[tuple[int, list[Any]]]:  # fmt: skip
+    """Of each tree: the output that it adds to, and its leaves with their values."""
     given = listed(value, "the trees")
     if len(given) > MAX_TREES:
         raise Refusal(f"there are more than {MAX_TREES} trees")
@@ -121,21 +130,15 @@ def _read_trees(
         count += len(nodes)
         if count > MAX_TREE_NODES:
             raise Refusal(f"the trees have more than {MAX_TREE_NODES} nodes")
-        trees.append(_read_tree(nodes, schema, outputs if target == EVERY else 1, meter))
-        trees[-1] = [(*box, _adds(values, target, rows, scale)) for *box, values in trees[-1]]
+        trees.append((target, _read_tree(nodes, schema, outputs if target == EVERY else 1, meter)))
     return trees
 
 
-def _adds(values: list[float], target: int, rows: Any, scale: Fraction) -> tuple[Fraction, ...]:
+def _adds(values: list[int], target: int, rows: Any) -> tuple[int, ...]:
     """What a leaf adds to each condition, times the divisor."""
-    result = []
-    for row, _ in rows:
-        if target == EVERY:
-            total = sum((c * Fraction(values[j]) for j, c in row.items()), Fraction(0))
-        else:
-            total = row.get(target, 0) * Fraction(values[0])
-        result.append(total * scale)
-    return tuple(result)
+    if target == EVERY:
+        return tuple(sum([c * values[j] for j, c in row.items()]) for row, _ in rows)
+    return tuple(row.get(target, 0) * values[0] for row, _ in rows)
 
 
 def _read_tree(nodes: list[Any], schema: StatedSchema, width: int, meter: CheckBudget) -> list[Any]:
@@ -189,7 +192,8 @@ Reach = tuple[Numbers, tuple[tuple[int, frozenset[int]], ...], tuple[int, ...]]
 def within_reach(statement: Statement, radius: int | None) -> list[list[Reach]]:
     """The leaves of each tree that the person can reach at all at a cost below the radius."""
     assert statement.forest is not None
-    changes: dict[tuple[int, float], int] = {}
+    changes: dict[tuple[int, float], tuple[int, int]] = {}
+    """Of each threshold: the change to it, rounded down, and the least change to a value above it."""
     result = []
     for tree in statement.forest.trees:
         statement.meter.tick()
@@ -199,7 +203,7 @@ def within_reach(statement: Statement, radius: int | None) -> list[list[Reach]]:
     return result
 
 
-def _seen(statement: Statement, leaf: StatedLeaf, changes: dict[tuple[int, float], int]) -> Reach | None:
+def _seen(statement: Statement, leaf: StatedLeaf, changes: dict[tuple[int, float], tuple[int, int]]) -> Reach | None:
     numbers = []
     for g in sorted({*leaf.above, *leaf.below}):
         t, s, domain = leaf.above.get(g), leaf.below.get(g), statement.domains[g]
@@ -207,13 +211,14 @@ def _seen(statement: Statement, leaf: StatedLeaf, changes: dict[tuple[int, float
             return None
         for threshold in (t, s):
             if threshold is not None and (g, threshold) not in changes:
-                changes[g, threshold] = floor_change(statement, g, threshold)
+                changes[g, threshold] = floor_change(statement, g, threshold), beyond(statement, g, threshold)
         low, high = domain.low, domain.high
-        start = low - 1 if t is None else changes[g, t]
+        start = low - 1
         if t is not None:
-            low = max(low, beyond(statement, g, t))
+            start, above = changes[g, t]
+            low = max(low, above)
         if s is not None:
-            at = changes[g, s]
+            at = changes[g, s][0]
             if at < domain.low:
                 return None
             high = min(high, domain.parted(at)[0] if domain.coarse else at + 1)
@@ -297,5 +302,5 @@ def beyond(statement: Statement, g: int, t: float) -> int:
 
 def floor_change(statement: Statement, g: int, t: float) -> int:
     """The change to a threshold, in units of 2^-P, rounded down."""
-    exact = (Fraction(t) - Fraction(statement.factual[g])) * (1 << statement.grid)
-    return exact.numerator // exact.denominator
+    top, bottom = t.as_integer_ratio()
+    return (top << statement.grid) // bottom - scaled(statement.factual[g], statement.grid, "the factual")

@@ -8,6 +8,7 @@ from numba import njit
 
 from ifonly.certifying.float_check.layout import (
     BIAS_AT,
+    LITERALS,
     CLOSED,
     DOUBT,
     EMPTY,
@@ -68,6 +69,10 @@ def _bound_neuron(q, w, d, items, budget, known, layer, i, stretch):
     h = q.index[BIAS_AT, layer] + i
     slack, narrow = q.slack[h] * stretch, q.narrow[h] * stretch
     doubt = DOUBT * slack
+    if layer == 0 and i >= q.index[LITERALS, 0]:  # it leads nowhere, so any bounds do
+        w.bounds[0, h] = w.bounds[1, h] = w.F[RULE, h] = 0.0
+        w.F[FORCED, h], w.F[ROW_SLACK, h], w.F[NARROW, h] = -1.0, FOR_ROWS * slack, narrow
+        return CLOSED, 0.0
     low, high = known[0, h], known[1, h]
     side = w.side[d, h]
     if side == 1:

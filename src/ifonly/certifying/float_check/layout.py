@@ -51,7 +51,8 @@ DIRECTIONS, HALVINGS = 24, 26
 """Of the search for multipliers."""
 
 # rows of ProofQuestion.index, ProofQuestion.price, Work.F, Work.R, Work.I
-CHOICE, START, SIZES, WEIGHT_AT, BIAS_AT = 0, 1, 2, 3, 4
+CHOICE, START, SIZES, WEIGHT_AT, BIAS_AT, LITERALS = 0, 1, 2, 3, 4, 5
+INDEX_ROWS = 6
 RATE, JUMP, STEP = 0, 1, 2
 UP, DOWN, ITEM_RATE, ITEM_JUMP, MOVED = 0, 1, 2, 3, 4
 COST, PLANE, Y, Y_LOW, PIECE_COST, PIECE_GAIN, PIECE_REACH = 5, 6, 7, 8, 9, 10, 11
