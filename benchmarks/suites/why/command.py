@@ -12,6 +12,7 @@ import click
 import numpy as np
 from rich.table import Table
 
+from benchmarks.asking.pace import PACE
 from benchmarks.suites.why import attributions
 from benchmarks.suites.why.anchors import anchors
 from benchmarks.suites.why.records import Records
@@ -28,7 +29,7 @@ FOUR = 4
 @click.option("--only", type=click.Choice(SUBJECTS), multiple=True, default=SUBJECTS, help="Only these models.")
 @click.option("--way", "ways", type=click.Choice(WAYS), multiple=True, default=WAYS[:2], show_default=True,
               help="What is asked; anchors are alibi's.")  # fmt: skip
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="For one person and way.")
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="CPU time of one person and way.")
 @click.option("--records", type=click.Path(dir_okay=False, path_type=Path), default=ROOT / "results" / "why.jsonl",
               help="What was measured before and is added to.")  # fmt: skip
 @cache_option
@@ -80,9 +81,11 @@ class _Measured:
             return
         subject, explainer = self._begin()
         for row in missing:
-            begun = time.process_time()
+            explainer = explainer.using(limits=Limits(seconds=PACE.wall(self.seconds)))
+            begun, now = time.process_time(), time.perf_counter()
             told = explainer.why(subject.data.row(row))
             taken = time.process_time() - begun
+            PACE.see(time.perf_counter() - now, taken)
             self._add(
                 "reason", row, told.status != "smallest", status=told.status, features=told.features,
                 milliseconds=1e3 * taken, searches=told.searches, nodes=told.nodes,

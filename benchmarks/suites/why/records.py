@@ -19,11 +19,10 @@ class Records:
             self._kept[record["model"], record["way"], record["row"]] = record
 
     def missing(self, model: str, way: str, rows: int, seconds: float) -> Iterator[int]:
-        """The people of whom there is no record, or an open one of a shorter limit."""
-        for row in range(rows):
-            record = self._kept.get((model, way, row))
-            if record is None or (record["open"] and record["limit"] < seconds):
-                yield row
+        """The people of whom there is no record; then those of whom there is an open one of a shorter limit."""
+        known = {row: record for row in range(rows) if (record := self._kept.get((model, way, row))) is not None}
+        yield from (row for row in range(rows) if row not in known)
+        yield from (row for row, record in known.items() if record["open"] and record["limit"] < seconds)
 
     def add(self, model: str, way: str, row: int, **what: Any) -> None:
         """Write a record: `open` says that the limit, `limit`, ended it."""

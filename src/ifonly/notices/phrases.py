@@ -128,8 +128,8 @@ GERMAN = NoticePhrases(
     annex="Anlage (sha256)",
     certificate="Zertifikat (sha256)",
     traced="Die Anlage ist eine Datei, die zu dieser Mitteilung gehört. Ein Zeichen wie [R1] nennt den Eintrag der "
-    "Anlage, in dem der Beweis und die Zahlen des Satzes davor stehen. Die langen Nummern oben kennzeichnen das Modell, das "
-    "Verzeichnis der Angaben, die es braucht, und die Anlage.",
+    "Anlage, in dem der Beweis und die Zahlen des Satzes davor stehen. Die langen Nummern oben kennzeichnen das "
+    "Modell, das Verzeichnis der Angaben, die es braucht, und die Anlage.",
 )
 NOTICE_PHRASES = {"en": ENGLISH, "de": GERMAN}
 

@@ -59,7 +59,7 @@ ENGLISH = ReasonPhrases(
     smallest="No smaller set of your data decides it alone.",
     minimal="Without any one of them, it can be decided otherwise.",
     sufficient="Perhaps not all of them are needed; that was not found out.",
-    within="This is about data with: {}.",
+    within="This is about data that meet: {}.",
     missing="What is missing stays missing: {}.",
     breaks="Your data break a rule that other data obey: {}.",
     title="Row {}: which data decide it",
@@ -85,7 +85,7 @@ GERMAN = ReasonPhrases(
     smallest="Keine kleinere Auswahl Ihrer Angaben entscheidet es allein.",
     minimal="Ohne eine einzige davon kann anders entschieden werden.",
     sufficient="Vielleicht sind nicht alle davon nötig; das wurde nicht geklärt.",
-    within="Das gilt für Angaben mit: {}.",
+    within="Das gilt für Angaben, die dies einhalten: {}.",
     missing="Was fehlt, fehlt weiterhin: {}.",
     breaks="Ihre Angaben verletzen eine Regel, die andere einhalten: {}.",
     title="Zeile {}: welche Angaben entscheiden",
@@ -183,7 +183,7 @@ def _exact(told: SufficientReasons, reason: SufficientReason) -> str:
         "sufficient": "",
         "unknown": "",
     }[reason.status]
-    among = f" among rows with {' and '.join(told.within)}" if told.within else ""
+    among = f" (counting only rows that meet: {'; '.join(told.within)})" if told.within else ""
     rest = f"the other {others} features are" if others > 1 else "the other feature is"
     whatever = f", whatever {rest}," if reason.features and others else ""
     held = f"with {_held(told, reason)}" if reason.features else "at all"
