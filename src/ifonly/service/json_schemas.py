@@ -183,6 +183,7 @@ def _other_responses() -> dict[str, JsonSchema]:
         "SchemaResponse": object_of({
             "model": TEXT, "title": TEXT, "subject": TEXT, "classes": array_of(VALUE), "kind": TEXT,
             "certificates": FLAG, "schema": OBJECT, "rules": array_of(TEXT),
+            "rules_in": {"type": "object", "additionalProperties": array_of(TEXT)},
             "groups": array_of(object_of({"title": TEXT, "features": array_of(TEXT)})),
             "people": array_of(object_of({"title": TEXT, "row": ref("Row")})), "limits": object_of(limits)}),
         "PredictResponse": object_of({"decision": VALUE, "score_margin": DISTANCE,
