@@ -88,21 +88,24 @@ def _with_certificates() -> list[Any]:
 
 def main() -> None:
     from ifonly.service import ServiceLimits
+    from ifonly.service.access import AccessPolicy
     from ifonly.service.server import ServerConfig, serve
 
     serve(
         registry(),
         ServiceLimits(),
-        ServerConfig(port=int(os.environ.get("PORT", "0"))),
+        ServerConfig(
+            port=int(os.environ.get("PORT", "0")), access=AccessPolicy(root_path=os.environ.get("PREFIX", ""))
+        ),
         lambda address: print(address, flush=True),
     )
 
 
 @contextlib.contextmanager
-def served() -> Iterator[str]:
-    """The address of a desk."""
+def served(prefix: str = "") -> Iterator[str]:
+    """The address of a desk, below a path if one is given."""
     paths = filter(None, [os.environ.get("PYTHONPATH"), str(ROOT / "tests")])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PREFIX": prefix}
     process = subprocess.Popen([sys.executable, __file__], env=environment, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

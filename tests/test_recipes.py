@@ -29,7 +29,7 @@ from ifonly.problem.constraints import Domains
 from ifonly.problem.rules import reading
 from ifonly.results import answer, from_dict
 from ifonly.schema import Feature
-from ifonly.service import ModelRegistry, RegisteredModel, ServiceLimits, json_schemas, query_schemas
+from ifonly.service import ModelRegistry, RegisteredModel, ServiceLimits, json_schemas, query_schemas, request_schemas
 from ifonly.solvers.search import search
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
@@ -230,7 +230,7 @@ class Hasty(Query):
 def test_a_field_of_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
     flags = tuple(one.name for one in fields(Hasty) if one.type == "bool")
     assert flags == (*query.FLAGS, "hasty")
-    for module in (query, query_arguments, query_schemas):  # the other two take them from `query`
+    for module in (query, query_arguments, query_schemas, json_schemas):  # the others take them from `query`
         monkeypatch.setattr(module, "FLAGS", flags)
     asked = Hasty(hasty=True)
     assert Hasty.from_dict(json.loads(asked.to_json())) == asked
@@ -240,8 +240,9 @@ def test_a_field_of_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
     words = {param.name: param.default for param in _parameters()} | {"hasty": True}
     assert query_arguments.read_query(words, SCHEMA, None) == asked
     registered = RegisteredModel(name="one", explainer=EXPLAINER)
-    schemas = json_schemas.component_schemas(ModelRegistry([registered]), ServiceLimits())
-    assert schemas["Query0"]["properties"]["hasty"] == {"type": "boolean"}
+    (own,) = request_schemas.request_schemas(ModelRegistry([registered]), ServiceLimits()).values()
+    for schemas in (own["$defs"], json_schemas.component_schemas(ServiceLimits())):
+        assert schemas["Query"]["properties"]["hasty"] == {"type": "boolean"}
     touches("a flag of the query", query, cli_options)
 
 

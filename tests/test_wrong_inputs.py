@@ -38,7 +38,7 @@ from ifonly import (
 from ifonly.errors import IfonlyError
 from ifonly.methods import Search, Tolerances
 from ifonly.model import load_network, network_model, save_network
-from ifonly.population import CsvOutput
+from ifonly.population import Output
 from ifonly.schema import schema_from_json
 
 SCHEMA = Schema(
@@ -114,7 +114,7 @@ WRONG: dict[str, tuple[Wrong, str]] = {
         lambda f: EXPLAINER.explain_to(f / "no" / "a.csv", [ANN]),
         "folder is not there",
     ),
-    "formulas that are escaped in no csv": (lambda f: CsvOutput(f / "a.jsonl"), "a.jsonl"),
+    "formulas that are escaped in no csv": (lambda f: Output(f / "a.jsonl", escape_formulas=True), "a.jsonl"),
     "a table to a file of no kind": (lambda f: EXPLAINER.explain_to(f / "a.xlsx", [ANN]), "a.xlsx"),
     "a column to keep that is not there": (
         lambda f: EXPLAINER.explain_to(f / "a.csv", {n: [v] for n, v in ANN.items()}, keep=["Name"]),

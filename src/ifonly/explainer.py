@@ -39,7 +39,7 @@ from ifonly.population.auditing import Audit, audit
 from ifonly.population.engines import Engine, InProcess
 from ifonly.population.existing_output import Existing
 from ifonly.population.labels import By
-from ifonly.population.output import CsvOutput
+from ifonly.population.output import Output
 from ifonly.population.run import Plan, RunResult, run
 from ifonly.population.sources import source_of
 from ifonly.printing import shown
@@ -53,7 +53,7 @@ from ifonly.problem.rules import AnyConstraint, merged
 from ifonly.problem.sufficiency import Sufficiency, sufficiency_of
 from ifonly.progress import on_terminal
 from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
-from ifonly.results.records import record_kinds
+from ifonly.results.records import record_kinds, value_kind
 from ifonly.results.recourse import Recourse
 from ifonly.results.robustness import Robustness, TreeRobustness
 from ifonly.results.sufficient import SufficientReasons
@@ -210,9 +210,9 @@ class Explainer:
 
     def explain_to(
         self,
-        path: str | Path | CsvOutput,
+        path: str | Path | Output,
         table: Any,
-        query: Query | None = None,
+        query: Query | Any = None,
         *,
         keep: Sequence[str] | bool = (),
         existing: Existing = "refuse",
@@ -220,14 +220,14 @@ class Explainer:
     ) -> RunResult:
         """Answer a table of any size into a file (.csv, .jsonl, .parquet), or a folder of parts ("answers.parquet/").
 
-        For people who open it in a spreadsheet: `CsvOutput("answers.csv")`, in which no text is taken for a formula.
-        `table` is a path (of a file, a folder, a pattern), a frame, a dict of columns, or any iterable of rows; it is
-        read as a stream. `keep` names columns that travel along; True keeps all that are no features. `engine` is who
-        answers: this process, `Processes(4)`, `Ray(...)`. A finished run of the same question is left as it is, any
-        other file refused. `existing="resume"` goes on with a run that ended early, "replace" writes over it.
-        A record is an answer's `to_dict`, nested values as JSON.
+        `Output("answers.csv", flat_changes=True, escape_formulas=True)` also says how it is written. `query` is a
+        query, or only the target that it has: "approve". `table` is a path (of a file, a folder, a pattern), a URL, a
+        frame, a dict of columns, or any iterable of rows; it is read as a stream. `keep` names columns that travel
+        along; True keeps all that are no features. `engine` is who answers: this process, `Processes(4)`, `Ray(...)`. A
+        finished run of the same question is left as it is, any other file refused. `existing="resume"` goes on with a
+        run that ended early, "replace" writes over it. A record is an answer's `to_dict`, nested values as JSON.
         """
-        whole = query_of(query)
+        whole = query_of(query) if query is None or isinstance(query, Query) else query_of(None, query)
         self.check(whole)
         if engine is not None and not hasattr(engine, "begin"):
             raise QuestionError(f"An engine is an object such as Processes(2); got {shown(engine)}.")
@@ -239,6 +239,7 @@ class Explainer:
             answer=RecordsOf(self._answerer, self._with_everybodys(whole), self._settings(listen=False)),
             features=self.schema.names,
             record=record_kinds(self.model.outputs),
+            after={one.name: value_kind(one) for one in self.schema.features},
             about=self.identity(whole),
             distance_name=whole.distance_name,
             keep=None if keep is True else _column_names(keep),

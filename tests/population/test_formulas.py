@@ -18,7 +18,7 @@ from ifonly.cli.app import app
 from ifonly.engines import Processes
 from ifonly.errors import IfonlyError
 from ifonly.model import network_model, save_network
-from ifonly.population import CsvOutput
+from ifonly.population import Output
 from ifonly.population.formats import formula_escaped, formula_unescaped
 from ifonly.population.output import place_of
 from ifonly.population.reading import read_answers
@@ -67,9 +67,7 @@ def test_csv_with_and_without(tmp_path, folder, engine):
     for escape in (False, True):
         place = tmp_path / str(escape)
         place.mkdir()
-        explainer.explain_to(
-            CsvOutput(f"{place}/{name}", escape_formulas=escape), rows(), keep=[IDENTITY], engine=engine
-        )
+        explainer.explain_to(Output(f"{place}/{name}", escape_formulas=escape), rows(), keep=[IDENTITY], engine=engine)
         file = place / "answers.csv" / "part-000000000000.csv" if folder else place / "answers.csv"
         head, lines = cells(file)
         found = [looks_like_a_formula(cell) for line in [head, *lines] for cell in line]
@@ -94,15 +92,15 @@ def test_a_run_goes_on_as_it_began(tmp_path):
     explainer = Explainer(model())
     explainer.explain_to(tmp_path / "answers.csv", rows())
     with pytest.raises(IfonlyError, match="the way in which formulas are written is not the one"):
-        explainer.explain_to(CsvOutput(tmp_path / "answers.csv"), rows(), existing="resume")
+        explainer.explain_to(Output(tmp_path / "answers.csv", escape_formulas=True), rows(), existing="resume")
     manifest = json.loads(place_of(tmp_path / "answers.csv").manifest.read_text(encoding="utf-8"))
     assert manifest["escape_formulas"] is False
 
 
 @pytest.mark.parametrize(("make", "words"), [
-    (lambda: CsvOutput("answers.jsonl"), "does not end in .csv"),
-    (lambda: CsvOutput("answers.csv", escape_formulas="yes"), "is True or False"),  # type: ignore[arg-type]
-    (lambda: CsvOutput(3), "cannot name one"),  # type: ignore[arg-type]
+    (lambda: Output("answers.jsonl", escape_formulas=True), "does not end in .csv"),
+    (lambda: Output("answers.csv", escape_formulas="yes"), "is True or False"),  # type: ignore[arg-type]
+    (lambda: Output(3, escape_formulas=True), "cannot name one"),  # type: ignore[arg-type]
 ])  # fmt: skip
 def test_what_is_no_csv_output(make, words):
     with pytest.raises(IfonlyError, match=words):

@@ -93,7 +93,8 @@ def test_whoever_asks_for_no_time_has_a_little(registry, people) -> None:
 def test_what_the_description_allows_is_answered_as_it_says(registry, handler) -> None:
     visit = Visitor(Service(registry, ServiceLimits(seconds=1.0), Inline(handler), AccessPolicy()))  # type: ignore[arg-type]
     api = visit("GET", "/openapi.json").json()
-    posts = {path: one["post"] for path, one in api["paths"].items() if "post" in one and path != "/v1/check"}
+    others = ("/v1/check", "/v1/explain/batch")
+    posts = {path: one["post"] for path, one in api["paths"].items() if "post" in one and path not in others}
     shapes = api["components"]["schemas"]
     bodies = {path: drawn(one["requestBody"]["content"]["application/json"]["schema"], shapes) for path, one in posts.items()}  # fmt: skip
     asked = st.sampled_from(list(posts)).flatmap(lambda path: st.tuples(st.just(path), bodies[path]))

@@ -10,7 +10,7 @@ import pytest
 from ifonly import Explainer, Integer, Network, Real, Schema
 from ifonly.model import network_model
 from ifonly.service import ModelRegistry, RegisteredModel, ServiceLimits
-from ifonly.service.app import AccessPolicy, Service
+from ifonly.service.app import BATCH_PATH, AccessPolicy, Service
 from ifonly.service.handler import Handler
 from services import Inline, Visitor
 
@@ -61,7 +61,8 @@ def desks() -> list[tuple[Service, Inline]]:
 
 def told(made: Service, method: str, path: str, headers: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
     content = b'{"row": {}, "text": "x"}' if method not in ("GET", "HEAD") else None
-    kind = {} if content is None else {"content-type": "application/json"}
+    type_of_body = "application/x-ndjson" if path == BATCH_PATH else "application/json"
+    kind = {} if content is None else {"content-type": type_of_body}
     answer = Visitor(made)(method, path, content=content, headers={**kind, **headers})
     return answer.status_code, dict(answer.headers), answer.content
 

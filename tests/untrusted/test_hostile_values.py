@@ -92,7 +92,7 @@ from ifonly.notices import (
     write_printout,
 )
 from ifonly.plausibility import Mahalanobis, Near, inliers, reconstructed
-from ifonly.population import CsvOutput, Grouping, flip_sets
+from ifonly.population import Grouping, Output, flip_sets
 from ifonly.population.reading import read_answers
 from ifonly.problem import scales_from_data
 from ifonly.report import answer_page, audit_csv, audit_html, audit_json, audit_page, audit_svg, plain, text
@@ -390,7 +390,7 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "rows of a stream": (lambda row: streamed("rows.jsonl", [ANN, row]), {"row": ANN}),
     "columns of a stream": (lambda **k: streamed("columns.jsonl", {**TABLE, **k}), TABLE),
     "Processes": (lambda count: Processes(count), {"count": 2}),
-    "CsvOutput": (lambda path, escape_formulas: CsvOutput(path, escape_formulas),
+    "Output": (lambda path, escape_formulas: Output(path, escape_formulas),
                   {"path": "answers.csv", "escape_formulas": True}),
     "cells": (lambda **k: shown(EXPLAINER.using(Enumerate()).explain_many([k])[0]), ANN),
     "columns": (lambda **k: EXPLAINER.using(Enumerate()).explain_many({**TABLE, **k}), TABLE),

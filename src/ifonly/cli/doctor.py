@@ -17,7 +17,7 @@ from ifonly.cli.console import json_option, show, show_json
 NEEDED = ("numpy", "numba", "highspy", "click", "rich")
 
 EXTRAS = {
-    "pandas": ("pandas",), "polars": ("polars",), "parquet": ("pandas", "pyarrow"),
+    "pandas": ("pandas",), "polars": ("polars",), "parquet": ("pandas", "pyarrow"), "fsspec": ("fsspec",),
     "yaml": ("PyYAML",), "plot": ("matplotlib",), "serve": ("uvicorn",), "excel": ("pandas", "openpyxl"),
     "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "keras": ("keras",),
     "gurobi": ("gurobipy", "scipy"), "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",),

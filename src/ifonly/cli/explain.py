@@ -50,7 +50,7 @@ def explain(as_json: bool, **options: Any) -> int:
     from ifonly.cli.source import read_source
     from ifonly.cli.tables import answers_place, check_ending, check_escaping, is_sheet, write_answers
     from ifonly.errors import QuestionError
-    from ifonly.population.output import place_of
+    from ifonly.population.remote import local_place
 
     output, methods = options["output"], read_methods(options["methods"])
     check_options(options, several=len(methods) > 1, sheet=is_sheet(output))
@@ -61,7 +61,7 @@ def explain(as_json: bool, **options: Any) -> int:
     whole = options["chosen"] or page is not None or is_sheet(output) or options["observed"] is not None
     if output is not None and len(methods) == 1 and not whole:
         check_ending(output)
-        place_of(output)  # checked before the work, not after it
+        local_place(output)  # checked before the work, not after it
         return explain_stream(options, methods[0], as_json)
     path = None if output is None else answers_place(output, force=options["force"])
     source = read_source(options)

@@ -110,7 +110,8 @@ def _many(options: dict[str, Any], as_json: bool) -> int:
     from ifonly.errors import Contradiction
     from ifonly.notices import NoticeRequest, notices_to
     from ifonly.notices.pages import NoticePages
-    from ifonly.population.output import manifest_of, place_of
+    from ifonly.population.output import manifest_of
+    from ifonly.population.remote import local_place
 
     check_one(options)
     letter, places = read_letter(options), _places(options)
@@ -126,7 +127,7 @@ def _many(options: dict[str, Any], as_json: bool) -> int:
     try:
         run = notices_to(options["output"], rows, request, keep=options["keep"], existing=existing, engine=engine)  # type: ignore[arg-type]
     except KeyboardInterrupt:
-        kept = (manifest_of(place_of(options["output"])) or {}).get("rows", 0)
+        kept = (manifest_of(local_place(options["output"])) or {}).get("rows", 0)
         note(f"{kept:,} rows are done and kept; go on with --resume." if kept else "No row is done yet.")
         return codes.INTERRUPTED
     _show_written(run, _written(options["output"], places, letter), as_json)

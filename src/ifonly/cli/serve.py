@@ -47,6 +47,10 @@ SERVER = (
     click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free one."),
     click.option("--allow-host", "hosts", multiple=True, metavar="NAME",
                  help="A host name of this service, besides localhost and addresses; * for any."),
+    click.option("--root-path", default="", metavar="PATH",
+                 help="The path at which a reverse proxy serves it, such as /tools/desk."),
+    click.option("--frame-ancestors", multiple=True, metavar="ORIGIN",
+                 help="An origin whose pages may show the page in a frame, or self; may be repeated."),
     click.option("--key", default="", envvar=KEY_VARIABLE, metavar="KEY",
                  help=f"Requests must have it. Better given in the environment: {KEY_VARIABLE}."),
     click.option("--workers", type=click.IntRange(1, 256), metavar="N",
@@ -77,7 +81,7 @@ ONLY = "model"
 def serve(as_json: bool, **options: Any) -> int:
     """Serve the recourse desk: a page and a JSON service that answer what would have to be different."""
     from ifonly.service import ModelRegistry, ServiceLimits
-    from ifonly.service.app import AccessPolicy
+    from ifonly.service.access import AccessPolicy
     from ifonly.service.server import ServerConfig, needed_uvicorn
     from ifonly.service.server import serve as run
     from ifonly.worker_processes import cores
@@ -90,7 +94,8 @@ def serve(as_json: bool, **options: Any) -> int:
     quick, slow = options["workers"] or cores(), options["slow_workers"] or max(1, cores() // 2)
     config = ServerConfig(
         host=options["host"], port=options["port"], quick=quick, slow=slow,
-        access=AccessPolicy(key=options["key"], hosts=hosts),
+        access=AccessPolicy(key=options["key"], hosts=hosts, frame_ancestors=tuple(options["frame_ancestors"]),
+                            root_path=options["root_path"]),
     )  # fmt: skip
     run(registry, limits, config, lambda address: _announce(address, registry, config.access.key, as_json=as_json))
     return 0

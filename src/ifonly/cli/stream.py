@@ -23,7 +23,9 @@ FEW = 2000
 
 STREAM = (
     click.option("--output", metavar="PATH", help="Write one record per row: a file (.csv, .jsonl, .parquet), or a "
-                 "folder of parts (answers.parquet/)."),
+                 "folder of parts (answers.parquet/), or a URL."),
+    click.option("--flat-changes", is_flag=True,
+                 help="With --output: the changes also as columns, 'FEATURE (after)'."),
     click.option("--keep", "keep", multiple=True, metavar="COLUMN",
                  help="With --output or --html: keep this column, such as the customer's number; may be repeated."),
     click.option("--keep-all", is_flag=True, help="The same of all columns that are no features."),
@@ -41,7 +43,7 @@ def check_options(options: Mapping[str, Any], *, several: bool, sheet: bool) -> 
     """Options of --output need it, and exclude some others."""
     from ifonly.errors import QuestionError
 
-    given = [name for name in ("keep", "keep_all", "resume", "processes", "address") if options[name]]
+    given = [name for name in ("keep", "keep_all", "flat_changes", "resume", "processes", "address") if options[name]]
     given += ["engine"] if options["engine"] != "local" else []
     what = f"--{given[0].replace('_', '-')}" if given else ""
     if given and options["output"] is None and (options["html"] is None or "keep" not in what):
@@ -67,20 +69,21 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     from ifonly.cli.explain import explainer_for
     from ifonly.cli.source import read_model, rows_source, scale_data
     from ifonly.errors import Contradiction
-    from ifonly.population.output import CsvOutput, manifest_of, place_of
+    from ifonly.population.output import Output, manifest_of
+    from ifonly.population.remote import local_place
 
     model = read_model(options)
     rows = rows_source(options)
     explainer, query = explainer_for(model, scale_data(options, model), {**options, "why": False})
     keep = options["keep_all"] or options["keep"]
     existing: Existing = "resume" if options["resume"] else "replace" if options["force"] else "refuse"
-    output = CsvOutput(options["output"]) if options["escape_formulas"] else options["output"]
+    output = Output(options["output"], flat_changes=options["flat_changes"], escape_formulas=options["escape_formulas"])
     try:
         written = explainer.using(method, listen=None).explain_to(
             output, rows, query, keep=keep, existing=existing, engine=engine_of(options, rows)
         )
     except KeyboardInterrupt:
-        kept = (manifest_of(place_of(options["output"])) or {}).get("rows", 0)
+        kept = (manifest_of(local_place(options["output"])) or {}).get("rows", 0)
         note(f"{kept:,} rows are answered and kept; go on with --resume." if kept else "No row is answered yet.")
         return codes.INTERRUPTED
     _show_summary(written, as_json, [one.describe() for one in explainer.constraints_for(query.constraints)])

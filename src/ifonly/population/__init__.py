@@ -6,17 +6,17 @@ from ifonly.population.differences import Difference
 from ifonly.population.group import Group
 from ifonly.population.labels import Grouping
 from ifonly.population.moves import FlipSet, flip_sets
-from ifonly.population.output import CsvOutput
+from ifonly.population.output import Output
 from ifonly.population.run import RunResult
 
 __all__ = [
     "Audit",
     "ChangeEvaluator",
-    "CsvOutput",
     "Difference",
     "FlipSet",
     "Group",
     "Grouping",
+    "Output",
     "RunResult",
     "audit",
     "flip_sets",

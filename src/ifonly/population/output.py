@@ -50,20 +50,23 @@ MANIFEST_BESIDE = ".manifest.writing"
 
 
 @dataclass(frozen=True, slots=True)
-class CsvOutput:
-    """A csv file, or a folder of csv parts ("answers.csv/"), that somebody opens in a spreadsheet.
+class Output:
+    """A file, a folder of parts ("answers.parquet/") or a URL, and how it is written.
 
-    `escape_formulas`: texts that a spreadsheet would take for formulas (CSV injection) begin with a quote.
+    `flat_changes`: the changes also as columns, one per feature, with the value after the change. `escape_formulas`: in
+    csv, texts that a spreadsheet would take for formulas (CSV injection) begin with a quote.
     """
 
     path: str | Path
-    escape_formulas: bool = True
+    flat_changes: bool = False
+    escape_formulas: bool = False
 
     def __post_init__(self) -> None:
-        if path_of(self.path).suffix != ".csv":
+        for name in ("flat_changes", "escape_formulas"):
+            if not isinstance(getattr(self, name), bool):
+                raise QuestionError(f"'{name}' is True or False; got {shown(getattr(self, name))}.")
+        if path_of(self.path).suffix != ".csv" and self.escape_formulas:
             raise FileError(f"Formulas are escaped in csv files; '{path_of(self.path).name}' does not end in .csv.")
-        if not isinstance(self.escape_formulas, bool):
-            raise QuestionError(f"'escape_formulas' is True or False; got {shown(self.escape_formulas)}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,7 @@ class OutputPaths:
     manifest: Path
     suffix: str
     escape_formulas: bool = False
+    flat_changes: bool = False
 
     @property
     def is_file(self) -> bool:
@@ -117,8 +121,8 @@ def _part_name(first: int, suffix: str) -> str:
 
 def place_of(given: Any) -> OutputPaths:
     """The output paths for a path: a file by its ending; a folder where it ends in a slash, or has no ending."""
-    if isinstance(given, CsvOutput):
-        return replace(place_of(given.path), escape_formulas=given.escape_formulas)
+    if isinstance(given, Output):
+        return replace(place_of(given.path), escape_formulas=given.escape_formulas, flat_changes=given.flat_changes)
     path = path_of(given)
     folder = str(given).endswith(("/", os.sep)) or not path.suffix
     if not folder:

@@ -14,7 +14,7 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,10 @@ from ifonly.population.chunks import ROWS, Chunk, Digest
 from ifonly.population.counters import AnswerCounts
 from ifonly.population.engines import Engine, Lost, Processes, WorkerPool
 from ifonly.population.existing_output import COMPARED, Existing, earlier_run
-from ifonly.population.output import FINISHED, OutputPaths, Parts, locked, manifest_of, place_of
+from ifonly.population.output import FINISHED, Output, OutputPaths, Parts, locked, manifest_of, place_of
+from ifonly.population.remote import remote_output
 from ifonly.population.sources import ChangedRows, RowSource, chunks
-from ifonly.population.worker import Answering, ChunkResult, Task
+from ifonly.population.worker import Answering, ChunkResult, Task, after_column
 from ifonly.printing import json_text, shown, some_of
 from ifonly.results import Listener, Progress
 from ifonly.results.records import Kind
@@ -56,6 +57,8 @@ class Plan:
     record: Mapping[str, Kind]
     about: Mapping[str, Any]
     distance_name: str
+    after: Mapping[str, Kind] = field(default_factory=dict)
+    """What each feature is after a change, for `Output.flat_changes`."""
     keep: Sequence[str] | None = ()
     """Columns that are kept beside the records; None for all that are no features."""
 
@@ -68,7 +71,8 @@ class Plan:
 class RunResult:
     """A finished run: where its records are, and its figures, as `report.summary` gives them of answers."""
 
-    path: Path
+    path: Path | str
+    """A path, or the URL that was given."""
     rows: int
     counts: dict[str, int]
     summary: dict[str, Any] = field(repr=False)
@@ -82,6 +86,16 @@ class RunResult:
 
 def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Listener | None = None) -> RunResult:
     """Answer all rows of the plan's source, or what an earlier run has left of them."""
+    output = plan.path if isinstance(plan.path, Output) else Output(plan.path)
+    remote = remote_output(output.path)
+    if remote is None or isinstance(remote, str):
+        return _run(replace(plan, path=replace(output, path=remote or output.path)), engine, existing, listen)
+    with remote.making():
+        result = _run(replace(plan, path=replace(output, path=remote.local)), engine, existing, listen)
+    return replace(result, path=remote.url)
+
+
+def _run(plan: Plan, engine: Engine, existing: Existing, listen: Listener | None) -> RunResult:
     if isinstance(engine, Processes):
         engine.check_main()
     place = place_of(plan.path)
@@ -134,16 +148,18 @@ def _task(plan: Plan, place: OutputPaths) -> Task:
         raise QuestionError(
             "Which columns there are is known only of csv and parquet files and frames; name those to keep."
         )
+    flat = {after_column(name): kind for name, kind in plan.after.items()} if place.flat_changes else {}
     keep = [n for n in names or () if n not in plan.features] if plan.keep is None else list(dict.fromkeys(plan.keep))
     for name in keep:
         if not isinstance(name, str) or (names is not None and name not in names):
             raise QuestionError(f"There is no column {shown(name)} to keep in {source.description}.")
-        if name in plan.record:
+        if name in plan.record or name in flat:
             raise QuestionError(f"The column '{name}' cannot be kept: answers have one of that name; rename it.")
-    kinds = {**plan.record, **{name: source.kind(name) for name in keep}}
+    kinds = {**plan.record, **flat, **{name: source.kind(name) for name in keep}}
     return Task(
-        answer=plan.answer, suffix=place.suffix, kinds=kinds, keep=tuple(keep), escape_formulas=place.escape_formulas
-    )
+        answer=plan.answer, suffix=place.suffix, kinds=kinds, keep=tuple(keep), escape_formulas=place.escape_formulas,
+        flat=tuple(plan.after) if flat else (),
+    )  # fmt: skip
 
 
 def _identity(plan: Plan, task: Task) -> dict[str, Any]:

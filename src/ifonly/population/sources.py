@@ -12,7 +12,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,6 +36,7 @@ from ifonly.population.files import (
     table_file,
     with_format,
 )
+from ifonly.population.remote import StagedTable, is_url
 from ifonly.printing import shown
 from ifonly.results.records import Kind
 from ifonly.schema.arguments import path_of
@@ -132,6 +133,9 @@ def files_of(given: str | Path, csv_format: CsvFormat | None = None, description
     `csv_format`: how csv files are written (with a separator, they are csv files); `description`: what messages call
     them.
     """
+    if isinstance(given, str) and is_url(given):
+        staged = StagedTable(given)
+        return replace(files_of(staged.path, csv_format, description or f"'{given}'"), staged=staged)
     path, root = path_of(given), None
     try:
         if path.is_dir():
@@ -197,6 +201,8 @@ class TableFiles:
     files: tuple[TableFile, ...]
     remark: str = ""
     """What was detected about their format and is not the usual."""
+    staged: StagedTable | None = field(default=None, repr=False, compare=False)
+    """What keeps the copies of files at a URL."""
 
     @property
     def names(self) -> tuple[str, ...] | None:

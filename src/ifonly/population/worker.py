@@ -7,8 +7,9 @@ of the query itself ends the run.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,6 +47,8 @@ class Task:
     """The columns of the file: those of a record, and those that are kept."""
     keep: tuple[str, ...] = ()
     escape_formulas: bool = False
+    flat: tuple[str, ...] = ()
+    """Features that have a column with their value after a change."""
 
     def __call__(self, chunk: Chunk) -> ChunkResult:
         started = time.perf_counter()
@@ -77,9 +80,22 @@ class Task:
 
     def _result(self, chunk: Chunk, records: Records) -> ChunkResult:
         columns = {name: [None] * len(records) for name in self.kinds} | dict(records.columns)
+        if self.flat:
+            columns |= _flat_changes(columns["changes"], self.flat)
         for name in self.keep:
             columns[name] = kept_column(chunk.block.column(name), self.kinds[name])
         tally = AnswerCounts()
         tally.add(records)
         body = encoded(self.suffix, columns, self.kinds, escape_formulas=self.escape_formulas)
         return ChunkResult(bodies=(body,), tally=tally)
+
+
+def after_column(feature: str) -> str:
+    """The column of a feature's value after a change, as in frames and sheets."""
+    return f"{feature} (after)"
+
+
+def _flat_changes(changes: Sequence[str | None], features: Sequence[str]) -> dict[str, list[Any]]:
+    """The changes of records, which are JSON, by columns; None where a feature does not change."""
+    each = [{one["feature"]: one["to"] for one in json.loads(text)} if text else {} for text in changes]
+    return {after_column(name): [row.get(name) for row in each] for name in features}

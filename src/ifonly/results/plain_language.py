@@ -10,6 +10,7 @@ stated for the class, if one was; the name of a class alone cannot be made into 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -143,7 +144,7 @@ ENGLISH = Language(
     nothing_smaller="No smaller allowed change would have been enough.",
     nothing_else_smaller="No smaller allowed change that differs from those above would have been enough.",
     maybe_smaller="A smaller change may be enough as well; that was not found out.",
-    breaks="As it is, it breaks: {}.",
+    breaks="The data as they are break: {}.",
     blame="What stands in the way: {}.",
     possible="It becomes possible if {words}: {changes}.",
     failed="This could not be answered: {}",
@@ -209,7 +210,7 @@ GERMAN = Language(
     nothing_smaller="Keine kleinere erlaubte Änderung hätte genügt.",
     nothing_else_smaller="Keine kleinere erlaubte Änderung, die sich von den obigen unterscheidet, hätte genügt.",
     maybe_smaller="Vielleicht genügt auch eine kleinere Änderung; das wurde nicht geklärt.",
-    breaks="So, wie es ist, verletzt es: {}.",
+    breaks="Die jetzigen Angaben verstoßen gegen: {}.",
     blame="Im Weg steht: {}.",
     possible="Möglich wird es, wenn dies gilt: {words}. Dann: {changes}.",
     failed="Das konnte nicht beantwortet werden: {}",
@@ -315,12 +316,20 @@ class _Phrasing:
         if isinstance(answer, Unknown):
             return self.phrases.unknown.format(**about)
         if answer.already:
-            broken = [say.breaks.format("; ".join(answer.breaks))] if answer.breaks else []
-            return " ".join([_capital(self.phrases.already.format(**about)), *broken])
+            return " ".join([_capital(self.phrases.already.format(**about)), *self._broken()])
         smaller = say.nothing_else_smaller if self.further else say.nothing_smaller
-        broken = [say.breaks.format("; ".join(answer.breaks))] if answer.breaks else []
         told = smaller if isinstance(answer, Nearest) else say.maybe_smaller
-        return " ".join([self.consequence(), told, *broken])
+        return " ".join([self.consequence(), told, *self._broken()])
+
+    def _broken(self) -> list[str]:
+        """The rules that the row breaks as it stands, with what people call the features."""
+        answer, code = self.answer, self.language.code
+        if not answer.breaks:
+            return []
+        stated = [rule_in(code, words, answer.label) for words in answer.breaks]
+        stated = [_labelled(said, answer) if said == words else said
+                  for said, words in zip(stated, answer.breaks, strict=True)]  # fmt: skip
+        return [self.language.breaks.format("; ".join(stated))]
 
     def consequence(self) -> str:
         return self.language.would.format(changes=self._all(self.answer.changes), outcome=self._outcome())
@@ -398,6 +407,13 @@ def _amount(value: Value, unit: str, say: Language, counted: bool) -> str:
     if unit in SIGNS and say.sign_first:
         return f"-{unit}{number[1:]}" if number.startswith("-") else f"{unit}{number}"
     return f"{number}{say.percent if unit == '%' else ' '}{unit}"
+
+
+def _labelled(words: str, answer: Answer) -> str:
+    """A rule with the labels of features in the place of their names."""
+    names = sorted(answer.factual, key=len, reverse=True)
+    pattern = "|".join(re.escape(name) for name in names)
+    return re.sub(rf"'(?:{pattern})'|(?<![\w'])(?:{pattern})(?![\w'])", lambda m: answer.label(m[0].strip("'")), words)
 
 
 def _capital(text: str) -> str:

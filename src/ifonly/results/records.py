@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from ifonly.printing import json_text
 from ifonly.results.answer import Answer, Failed, Nearest, Within
+from ifonly.schema import Choice, Feature, Integer
 
 Kind: TypeAlias = Literal["integer", "number", "numbers", "text", "nested"]
 """What a column of a file holds; numbers are a list of them."""
@@ -39,6 +40,11 @@ def record_kinds(outputs: int) -> dict[str, Kind]:
     """The columns of a record, and what they hold, for a model with so many scores."""
     score: Kind = "number" if outputs == 1 else "numbers"
     return {name: score if name.startswith("score") else _KINDS.get(name, "number") for name in NAMES}
+
+
+def value_kind(feature: Feature) -> Kind:
+    """What a column of a feature's values holds."""
+    return "text" if isinstance(feature, Choice) else "integer" if isinstance(feature, Integer) else "number"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

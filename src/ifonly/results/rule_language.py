@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 
 _COUNTS = {"no": "keine", "one": "eine", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
+_SIGNS = {"<=": "zusammen höchstens", ">=": "zusammen mindestens", "=": "zusammen genau"}
 _NAME = r"'?(?P<name>[^<>=+*/\[\]']+?)'?"
 _VALUE = r"(?P<value>[^<>=,;]+?)"
 _GERMAN = tuple(
@@ -21,6 +22,9 @@ _GERMAN = tuple(
         (rf"{_NAME} in \[(?P<low>[^,]+), (?P<high>[^\]]+)\]", "„{name}“ von {low} bis {high}"),
         (rf"{_NAME} in \((?P<value>[^()]+)\)", "„{name}“ ist eines von: {value}"),
         (rf"{_NAME} not in \((?P<value>[^()]+)\)", "„{name}“ ist keines von: {value}"),
+        (rf"{_NAME} follows from (?P<value>.+)", "„{name}“ ergibt sich aus: {value}"),
+        (rf"{_NAME} > {_VALUE}", "„{name}“ mehr als {value}"),
+        (rf"{_NAME} < {_VALUE}", "„{name}“ weniger als {value}"),
         (rf"{_NAME} >= {_VALUE}", "„{name}“ mindestens {value}"),
         (rf"{_NAME} <= {_VALUE}", "„{name}“ höchstens {value}"),
         (rf"{_NAME} = {_VALUE}", "„{name}“ ist {value}"),
@@ -42,13 +46,27 @@ def rule_in(language: str, rule: str, label: Callable[[str], str] = str) -> str:
         return rule
     if case := re.fullmatch(r"if (.+?) then (.+)", rule):
         return f"wenn {rule_in(language, case[1], label)}, dann {rule_in(language, case[2], label)}"
+    if total := re.fullmatch(rf"(?P<sum>[^<>=*/]+ \+ [^<>=*/]+) (?P<sign><=|>=|=) {_VALUE}", rule):
+        terms = " + ".join(_quoted(one, label) for one in total["sum"].split(" + "))
+        return f"{terms} {_SIGNS[total['sign']]} {_quoted(total['value'], label)}"
     for pattern, words in _GERMAN:
         if found := pattern.fullmatch(rule):
             parts = {name: _COUNTS.get(value, value) for name, value in found.groupdict().items()}
             if "name" in parts:
                 parts["name"] = ", ".join(label(name.strip("'")) for name in parts["name"].split(", "))
+            if words.startswith("„{name}“ ergibt"):
+                parts["value"] = rule_in(language, parts["value"], label)
+            elif "value" in parts and found["value"] == parts["value"]:
+                parts["value"] = _quoted(parts["value"], label)
             return words.format(**parts)
     return rule
+
+
+def _quoted(text: str, label: Callable[[str], str]) -> str:
+    """What a feature is called, in quotes; anything else, such as a number, as it is."""
+    bare = text.strip("'")
+    called = label(bare)
+    return f"„{called}“" if called != bare else text
 
 
 def rules_in(language: str, rules: Sequence[str], label: Callable[[str], str] = str) -> list[str]:

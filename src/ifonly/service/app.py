@@ -8,84 +8,42 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
-import ipaddress
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from ifonly.errors import QuestionError
 from ifonly.printing import printable, shown
+from ifonly.service.access import CSP_NONE, CSP_REPORT, SECURITY_HEADERS, AccessPolicy, Headers
+from ifonly.service.batch import NDJSON, BatchStream, batch_lines
 from ifonly.service.events import EventStream, Receive, Send
 from ifonly.service.handler import HTML, JSON, Reply, error_reply, json_bytes
-from ifonly.service.limits import BODY_SECONDS, ServiceLimits
+from ifonly.service.limits import BATCH_BODY_SECONDS, BODY_SECONDS, ServiceLimits
 from ifonly.service.metrics import CONTENT_TYPE, Metrics
-from ifonly.service.openapi import POST_PATHS, PROBES, openapi
+from ifonly.service.openapi import MODEL_PATHS, PLAIN, POST_PATHS, PROBES, openapi
 from ifonly.service.pool import CLOSING, Job, Pool, too_many
 from ifonly.service.registry import ModelRegistry
+from ifonly.service.request_schemas import request_schemas
 from ifonly.service.requests import HTTPError, unknown_model
 from ifonly.service.static_files import page_files
 from ifonly.service.worker import BUG, error_location
 
-Headers = list[tuple[bytes, bytes]]
-
 WATCH_SECONDS = 0.25
 """A request that takes longer is watched for a disconnect of its client, which cancels the job."""
 MAX_QUERY_STRING = 1000
+BATCH_RETRY_SECONDS = 10
+"""The Retry-After of a batch while others are under way."""
 
-SECURITY_HEADERS: Headers = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-    (b"cache-control", b"no-store"),
-]
-CSP_NONE = "default-src 'none'; frame-ancestors 'none'"
-CSP_REPORT = f"{CSP_NONE}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-CSP_PAGE = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-)
 STREAM_PATH = "/v1/explain/stream"
 CHECK_PATH = "/v1/check"
-CONTENT_TYPES = {CHECK_PATH: (b"application/json", b"application/octet-stream")}
+BATCH_PATH = "/v1/explain/batch"
+CONTENT_TYPES = {
+    CHECK_PATH: (b"application/json", b"application/octet-stream"),
+    BATCH_PATH: (NDJSON.encode("ascii"), b"application/jsonl"),
+}
 """Where a body may be something else than JSON. No form of another site can send any of these."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessPolicy:
-    """Who may send requests: with which key, to which host names."""
-
-    key: str = ""
-    hosts: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.key.isascii() or not self.key.isprintable() or self.key != self.key.strip():
-            raise QuestionError("A key has letters, digits and signs of ASCII, and no space at its ends.")
-
-    def check_host(self, headers: Mapping[bytes, bytes]) -> None:
-        """Against DNS rebinding: a page of another site that resolves to our address sends its own host name."""
-        name = headers.get(b"host", b"").decode("latin-1").lower()
-        before, _, port = name.rpartition(":")
-        bare = before if before and not port.strip("0123456789") else name
-        if bare == "localhost" or bare.rstrip(".") in self.hosts or "*" in self.hosts:
-            return
-        with contextlib.suppress(ValueError):
-            ipaddress.ip_address(bare.strip("[]"))
-            return
-        raise HTTPError(421, f"This desk is not called {shown(name)}; start it with --allow-host to give it that name.")
-
-    def check_key(self, headers: Mapping[bytes, bytes]) -> None:
-        if not self.key:
-            return
-        given, expected = headers.get(b"authorization", b""), b"Bearer " + self.key.encode("utf-8")
-        if not hmac.compare_digest(given, expected):
-            raise HTTPError(401, "This desk needs a key: send the header 'Authorization: Bearer KEY'.")
 
 
 @dataclass(slots=True)
@@ -100,17 +58,22 @@ class Request:
     status: int = 0
     body_bytes: int = 0
     response_headers: Headers = field(default_factory=list)
+    security_headers: Headers = field(default_factory=lambda: SECURITY_HEADERS)
 
-    async def respond(self, status: int, body: bytes, content_type: str, csp: str = CSP_NONE) -> None:
+    async def start(self, status: int, content_type: str, csp: str = CSP_NONE) -> None:
+        """Send the status and the headers."""
         self.status = status
         headers = [
             (b"content-type", content_type.encode("latin-1")),
-            (b"content-length", b"%d" % len(body)),
             (b"content-security-policy", csp.encode("latin-1")),
-            *SECURITY_HEADERS,
+            *self.security_headers,
             *self.response_headers,
         ]
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def respond(self, status: int, body: bytes, content_type: str, csp: str = CSP_NONE) -> None:
+        self.response_headers.append((b"content-length", b"%d" % len(body)))
+        await self.start(status, content_type, csp)
         await self.send({"type": "http.response.body", "body": b"" if self.scope["method"] == "HEAD" else body})
 
 
@@ -141,20 +104,24 @@ class Service:
         from ifonly import __version__
 
         self.limits, self.pool, self.access, self.metrics = limits, pool, access, Metrics()
-        self._body_bytes = 0
-        self._schemas = {registered.name: json_bytes(registered.to_dict(limits)) for registered in registry}
-        self._default_model = next(iter(self._schemas))
+        self._body_bytes = self._batches = 0
+        described = {registered.name: registered.to_dict(limits) for registered in registry}
+        self._by_model = {
+            path: {name: json_bytes(document) for name, document in documents.items()}
+            for path, documents in zip(MODEL_PATHS, (described, request_schemas(registry, limits)), strict=True)
+        }
         self._files = page_files()
         self._documents = {
             "/v1/models": json_bytes(registry.to_dict(__version__)),
-            "/openapi.json": json_bytes(openapi(registry, limits, __version__, keyed=bool(access.key))),
+            "/openapi.json": json_bytes(openapi(registry, limits, __version__, access)),
             "/livez": b'{"status": "alive"}',
         }
         get = ("GET", "HEAD")
         self.routes = {
             **{path: Route(("POST",), self._job) for path in (*POST_PATHS, CHECK_PATH)},
+            BATCH_PATH: Route(("POST",), self._batch),
             "/v1/models": Route(get, self._document),
-            "/v1/schema": Route(get, self._schema),
+            **{path: Route(get, self._model_document) for path in MODEL_PATHS},
             "/openapi.json": Route(get, self._document),
             "/metrics": Route(get, self._metrics),
             "/livez": Route(get, self._document, public=True),
@@ -183,7 +150,8 @@ class Service:
 
     async def _http(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         started = time.perf_counter()
-        request = Request(scope, receive, send, scope["path"], dict(scope["headers"]))
+        path = self.access.local_path(scope["path"])
+        request = Request(scope, receive, send, path, dict(scope["headers"]))
         try:
             await self._dispatch(request)
         except HTTPError as error:
@@ -226,6 +194,10 @@ class Service:
             self.access.check_host(request.headers)
         if route is None or not route.public:
             self.access.check_key(request.headers)
+        if not path:  # the prefix without a slash: the page's relative links need it
+            request.response_headers.append((b"location", f"{self.access.root_path}/".encode("latin-1")))
+            await request.respond(308, b"", PLAIN)
+            return
         if route is None:
             raise HTTPError(
                 404, f"There is nothing at {shown(printable(path, 100))}; /openapi.json says what there is."
@@ -242,7 +214,8 @@ class Service:
 
     async def _page(self, request: Request) -> None:
         content, content_type = self._files[request.path]
-        await request.respond(200, content, content_type, CSP_PAGE)
+        request.security_headers = self.access.page_headers
+        await request.respond(200, content, content_type, self.access.page_csp)
 
     async def _metrics(self, request: Request) -> None:
         await request.respond(200, self.metrics.text(self.pool).encode("utf-8"), CONTENT_TYPE)
@@ -254,13 +227,14 @@ class Service:
         else:
             await self._send_error(request, unavailable)
 
-    async def _schema(self, request: Request) -> None:
+    async def _model_document(self, request: Request) -> None:
         text = request.scope["query_string"][:MAX_QUERY_STRING].decode("latin-1")
         given = dict(parse_qsl(text, keep_blank_values=True, encoding="utf-8", errors="replace"))
-        name = given.get("model", self._default_model)
-        if name not in self._schemas:
-            raise unknown_model(name, tuple(self._schemas))
-        await request.respond(200, self._schemas[name], JSON)
+        documents = self._by_model[request.path]
+        name = given.get("model", next(iter(documents)))
+        if name not in documents:
+            raise unknown_model(name, tuple(documents))
+        await request.respond(200, documents[name], JSON)
 
     # ------------------------------------------------------------------ endpoints that a worker answers
 
@@ -305,14 +279,29 @@ class Service:
         await request.respond(reply.status, reply.body, reply.content_type, csp)
 
     async def _send_stream(self, request: Request, job: Job, stream: EventStream) -> None:
-        request.status = 200
-        headers = [(b"content-type", b"text/event-stream; charset=utf-8"),
-                   (b"content-security-policy", CSP_NONE.encode("latin-1")), *SECURITY_HEADERS]  # fmt: skip
-        await request.send({"type": "http.response.start", "status": 200, "headers": headers})
+        await request.start(200, "text/event-stream; charset=utf-8")
         try:
             self._count_reply(await stream.run(job, request.receive, request.send))
         except ConnectionError:
             raise ClientDisconnected from None
+
+    async def _batch(self, request: Request) -> None:
+        """Submit the lines of the body as jobs, and send their replies as a stream."""
+        self._check_content_type(request)
+        if self._batches >= self.limits.batches:
+            raise too_many(BATCH_RETRY_SECONDS)
+        self._batches += 1
+        try:
+            lines = batch_lines(await self._read_body(request), self.limits)
+            ahead = max((lane.count for lane in self.pool.lanes if lane.name == "slow"), default=1)
+            batch = BatchStream(lines, self.pool, self.limits, ahead=ahead, count=self._count_reply)
+            await request.start(200, NDJSON)
+            try:
+                await batch.run(request.receive, request.send)
+            except ConnectionError:
+                raise ClientDisconnected from None
+        finally:
+            self._batches -= 1
 
     def _count_reply(self, reply: Reply) -> None:
         if reply.outcome:
@@ -331,14 +320,16 @@ class Service:
 
     async def _read_body(self, request: Request) -> bytes:
         """The body, read in pieces, with limits on its size, its time, and the bytes of all bodies together."""
-        most = self.limits.certificate_bytes if request.path == CHECK_PATH else self.limits.body_bytes
+        own = {CHECK_PATH: self.limits.certificate_bytes, BATCH_PATH: self.limits.batch_bytes}
+        most = own.get(request.path, self.limits.body_bytes)
+        seconds = BATCH_BODY_SECONDS if request.path == BATCH_PATH else BODY_SECONDS
         too_large = HTTPError(413, f"A body has at most {most:,} bytes here.")
         with contextlib.suppress(ValueError):
             if int(request.headers.get(b"content-length", b"0")[:20]) > most:
                 raise too_large
         pieces: list[bytes] = []
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(seconds):
                 while True:
                     message = await request.receive()
                     if message["type"] == "http.disconnect":
@@ -353,4 +344,4 @@ class Service:
                     if not message.get("more_body"):
                         return b"".join(pieces)
         except TimeoutError:
-            raise HTTPError(408, f"The body did not arrive within {BODY_SECONDS:g} s.") from None
+            raise HTTPError(408, f"The body did not arrive within {seconds:g} s.") from None

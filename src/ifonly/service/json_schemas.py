@@ -1,6 +1,8 @@
 """JSON schemas of requests and responses, as the components of an OpenAPI description. Tests hold them to the service.
 
-The schema of an answer follows from the types of `Answer`'s fields, so a field that is added there is described here.
+They are the same for every model: what a particular model takes is in `request_schemas`. Every schema has one plain
+type or a name, which is what generators of clients need. The schema of an answer follows from the types of `Answer`'s
+fields, so a field that is added there is described here.
 """
 
 from __future__ import annotations
@@ -9,42 +11,33 @@ from collections.abc import Mapping
 from typing import Any, get_type_hints
 
 from ifonly.notices.letter import FORMS
-from ifonly.problem.distance import MOST
+from ifonly.problem.plain_data import CONSTRAINTS
+from ifonly.problem.query import FLAGS
 from ifonly.results.answer import DERIVED, OPTIONAL, Answer, Change, entries_of
 from ifonly.results.plain_language import LANGUAGES
 from ifonly.results.stop import Stop
-from ifonly.schema import Choice, Integer, Numeric, Value
+from ifonly.schema import Value
 from ifonly.service.limits import ServiceLimits
-from ifonly.service.query_schemas import (
-    FLAG,
-    NUMBER,
-    JsonSchema,
-    array_of,
-    needs_target,
-    nullable,
-    object_of,
-    option_schema,
-    query_schemas,
-    ref,
-    rule_text_schema,
-)
-from ifonly.service.registry import ModelRegistry, RegisteredModel
+from ifonly.service.query_schemas import FLAG, NORM, NUMBER, JsonSchema, array_of, nullable, object_of
 
 TEXT: JsonSchema = {"type": "string"}
 COUNT: JsonSchema = {"type": "integer", "minimum": 0}
 OBJECT: JsonSchema = {"type": "object"}
 VALUE: JsonSchema = {"type": ["string", "number", "boolean", "null"]}
-"""A value of a row, or a class."""
 ROW: JsonSchema = {"type": "object", "additionalProperties": VALUE}
 
 
-def component_schemas(registry: ModelRegistry, limits: ServiceLimits) -> dict[str, JsonSchema]:
+def ref(name: str) -> JsonSchema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def component_schemas(limits: ServiceLimits) -> dict[str, JsonSchema]:
     """All components by name."""
-    rows = {f"Row{k}": _row(registered) for k, registered in enumerate(registry)}
     return {
-        **rows,
-        "Row": {"anyOf": [ref(name) for name in rows]},
-        **_requests(registry, limits),
+        "Value": {**VALUE, "description": "A value of a row, or a class."},
+        "Row": {**ROW, "description": "A value per feature of the model; /v1/schema describes the features."},
+        **_query_parts(limits),
+        **_requests(limits),
         **_answer_responses(),
         **_other_responses(),
     }
@@ -53,100 +46,60 @@ def component_schemas(registry: ModelRegistry, limits: ServiceLimits) -> dict[st
 # ---------------------------------------------------------------------- requests
 
 
-def _row(registered: RegisteredModel) -> JsonSchema:
-    """A row of a model: entries that are no features are ignored."""
-    features = {feature.name: _value(feature) for feature in registered.explainer.schema.features}
+def _query_parts(limits: ServiceLimits) -> dict[str, JsonSchema]:
+    """A query and its parts, whatever the model."""
+    numbers: JsonSchema = {"type": "object", "additionalProperties": NUMBER}
+    classes = array_of(ref("Value"))
+    score = {"at_least": nullable(NUMBER), "at_most": nullable(NUMBER), "output": COUNT, "margin": NUMBER}
+    target = {"class": ref("Value"), "ahead_of": classes, "among_highest": COUNT, "one_of": classes, "other": FLAG,
+              "probability_of": ref("Value"), **score}  # fmt: skip
+    constraint = {"feature": TEXT, "partner": TEXT, "features": array_of(TEXT), "values": classes, "text": TEXT,
+                  "lower": NUMBER, "upper": NUMBER, "by": {"type": ["number", "string"]}, "share": NUMBER,
+                  "step": NUMBER, "most": COUNT, "change": NUMBER}  # fmt: skip
+    norm: JsonSchema = {"type": "string", "enum": list(NORM["enum"])}
     return {
-        "type": "object",
-        "properties": features,
-        "required": list(features),
-        "title": f"A row for {registered.name}",
-    }
-
-
-def _value(feature: Any) -> JsonSchema:
-    about = {"description": f"{feature.label}{f' ({feature.unit})' if feature.unit else ''}"} if feature.label else {}
-    if isinstance(feature, Choice):
-        return {**option_schema(feature), **about}
-    assert isinstance(feature, Numeric)
-    schema = {"type": "integer" if feature.kind == "integer" else "number", "minimum": feature.lower,
-              "maximum": feature.upper, **about}  # fmt: skip
-    if isinstance(feature, Integer) and feature.step > 1 and feature.lower % feature.step == 0:
-        schema["multipleOf"] = feature.step
-    return nullable(schema) if feature.missing else schema
-
-
-def _requests(registry: ModelRegistry, limits: ServiceLimits) -> dict[str, JsonSchema]:
-    """Bodies, each with one alternative per model."""
-    models = list(enumerate(registry))
-    explain = [_query_body(registered, limits, f"Query{k}", k) for k, registered in models]
-    plain = [_query_body(registered, limits, f"PlainQuery{k}", k) for k, registered in models]
-    diverse = [object_of({**required, "diversity": _diversity(limits, k)}, optional)
-               for k, (required, optional) in enumerate(plain)]  # fmt: skip
-    single = [object_of(required, {**optional, "diversity": {"type": "null"}}) for required, optional in explain]
-    parts: dict[str, JsonSchema] = {}
-    for k, registered in models:
-        parts |= query_schemas(registered, limits, k)
-    bodies = {
-        "ExplainRequest": [object_of(*body) for body in explain],
-        "DiverseRequest": diverse,
-        "ReportRequest": [*single, *diverse],
-        "NoticeRequest": [object_of(required, {**optional, "form": {"enum": list(FORMS)}})
-                          for required, optional in explain],
-        "CertifyRequest": [object_of(*_query_body(registered, limits, f"CertifiedQuery{k}", k))
-                           for k, registered in models if registered.certificates],
-        "PredictRequest": [_named_body(registered, k, {"row": ref(f"Row{k}")}) for k, registered in models],
-        "RuleRequest": [_named_body(registered, k, {"text": rule_text_schema(registered, limits)},
-                                    {"language": {"enum": list(LANGUAGES)}}) for k, registered in models],
-        "Query": [ref(f"Query{k}") for k, _ in models],
+        "Norm": norm,
+        "MixedNorm": object_of({"l0": NUMBER, "l1": NUMBER}),
+        "Distance": object_of({"norm": {"anyOf": [ref("Norm"), ref("MixedNorm")]}}, {
+            **dict.fromkeys(("weights", "scales", "up", "down"), numbers),
+            "transitions": {"type": "object", "additionalProperties": array_of(array_of(ref("Value")))}}),
+        "Target": object_of({}, target),
+        "Constraint": {"type": "object", "required": ["kind"],
+                       "properties": {"kind": {"type": "string", "enum": list(CONSTRAINTS)}, **constraint}},
+        "Query": object_of({}, {
+            "target": {"anyOf": [ref("Value"), ref("Target")], "description": "A class will do."},
+            "distance": {"anyOf": [ref("Norm"), ref("Distance")]},
+            "constraints": array_of({"anyOf": [TEXT, ref("Constraint")]}, maxItems=limits.constraints),
+            **dict.fromkeys(FLAGS, FLAG)}),
+        "Diversity": object_of({"count": {"type": "integer", "minimum": 1, "maximum": limits.answers}}, {
+            "apart": NUMBER, "differ": {"type": "string", "enum": ["features", "distance", "values"]},
+            "apart_distance": {"anyOf": [ref("Norm"), ref("Distance"), {"type": "null"}]}}),
     }  # fmt: skip
-    return {**parts, **{name: _any_of(alternatives) for name, alternatives in bodies.items()}}
 
 
-def _any_of(alternatives: list[JsonSchema]) -> JsonSchema:
-    return alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives} if alternatives else {"not": {}}
-
-
-def _model_name(registered: RegisteredModel, k: int) -> JsonSchema:
-    names = [registered.name] if k else [registered.name, None]
-    return {"model": {"enum": names, "description": "The first, if it is left out or null."}}
-
-
-def _named_body(
-    registered: RegisteredModel, k: int, required: JsonSchema, optional: JsonSchema | None = None
-) -> JsonSchema:
-    """A body for the model number k, which only the first need not name."""
-    name = _model_name(registered, k)
-    return object_of({**required, **name}, optional) if k else object_of(required, {**name, **(optional or {})})
-
-
-def _query_body(
-    registered: RegisteredModel, limits: ServiceLimits, query_name: str, k: int
-) -> tuple[JsonSchema, JsonSchema]:
-    """The required and the optional entries of a body with a query to the model number k."""
-    query: JsonSchema = {"query": ref(query_name) if needs_target(registered) else nullable(ref(query_name))}
-    name = _model_name(registered, k)
-    required = {"row": ref(f"Row{k}"), **(name if k else {}), **(query if needs_target(registered) else {})}
-    entries: JsonSchema = {
-        **name,
-        **query,
+def _requests(limits: ServiceLimits) -> dict[str, JsonSchema]:
+    """Bodies, whatever the model."""
+    model: JsonSchema = {"model": {"type": ["string", "null"], "description": "The first, if it is left out."}}
+    language: JsonSchema = {"language": {"type": "string", "enum": list(LANGUAGES)}}
+    options: JsonSchema = {
+        **model,
+        "query": nullable(ref("Query")),
         "seconds": {"type": ["number", "null"], "exclusiveMinimum": 0,
                     "description": f"Time limit of the search; at most {limits.seconds:g}."},
-        "language": {"enum": list(LANGUAGES)},
+        **language,
         "path": {**FLAG, "description": "Also the score along the path to the answer."},
     }  # fmt: skip
-    return required, {entry: schema for entry, schema in entries.items() if entry not in required}
-
-
-def _diversity(limits: ServiceLimits, k: int) -> JsonSchema:
-    """How several answers differ: in features, which needs no distance, or by a distance."""
-    count: JsonSchema = {"count": {"type": "integer", "minimum": 1, "maximum": limits.answers}}
-    apart = {"apart": {"type": "number", "exclusiveMinimum": 0, "maximum": MOST}}
-    return {"anyOf": [
-        object_of({**count, "differ": {"const": "features"}}, {**apart, "apart_distance": {"type": "null"}}),
-        object_of(count, {**apart, "differ": {"enum": ["distance", "values"]},
-                          "apart_distance": nullable(ref(f"Distance{k}"))}),
-    ]}  # fmt: skip
+    row, diversity = {"row": ref("Row")}, {"diversity": ref("Diversity")}
+    form: JsonSchema = {"form": {"type": "string", "enum": list(FORMS)}}
+    return {
+        "ExplainRequest": object_of(row, options),
+        "DiverseRequest": object_of({**row, **diversity}, options),
+        "ReportRequest": object_of(row, {**options, "diversity": nullable(ref("Diversity"))}),
+        "NoticeRequest": object_of(row, {**options, **form}),
+        "CertifyRequest": object_of(row, options),
+        "PredictRequest": object_of(row, model),
+        "RuleRequest": object_of({"text": {**TEXT, "maxLength": limits.text}}, {**model, **language}),
+    }
 
 
 # ---------------------------------------------------------------------- answers
@@ -230,6 +183,7 @@ def _other_responses() -> dict[str, JsonSchema]:
         "SchemaResponse": object_of({
             "model": TEXT, "title": TEXT, "subject": TEXT, "classes": array_of(VALUE), "kind": TEXT,
             "certificates": FLAG, "schema": OBJECT, "rules": array_of(TEXT),
+            "rules_in": {"type": "object", "additionalProperties": array_of(TEXT)},
             "groups": array_of(object_of({"title": TEXT, "features": array_of(TEXT)})),
             "people": array_of(object_of({"title": TEXT, "row": ref("Row")})), "limits": object_of(limits)}),
         "PredictResponse": object_of({"decision": VALUE, "score_margin": DISTANCE,

@@ -19,6 +19,8 @@ GRACE_SECONDS = 2.0
 """For reading, preparing and writing, beside the search; then the request is given up."""
 BODY_SECONDS = 10.0
 """How long a body may take to arrive."""
+BATCH_BODY_SECONDS = 60.0
+"""The same of a batch."""
 HEADER_SECONDS = 10.0
 """How long the header of a request may take to arrive."""
 READ_SECONDS = 30.0
@@ -44,11 +46,17 @@ class ServiceLimits:
     held_bytes: int = 2**26
     """Bodies of all requests together."""
     connections: int = 2000
+    batch_bytes: int = 2**24
+    batch_lines: int = 10_000
+    batch_seconds: float = 600.0
+    """Of a batch as a whole; each of its lines has the limits of a request, too."""
+    batches: int = 4
+    """Under way at a time; one more is refused."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            kinds = (int, float) if field.name == "seconds" else (int,)
+            kinds = (int, float) if field.name.endswith("seconds") else (int,)
             if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < 2**62:
                 raise QuestionError(f"The limit '{field.name}' of the desk must be positive; it is {shown(value)}.")
         if self.certificate_bytes > MAX_BYTES:
@@ -56,4 +64,10 @@ class ServiceLimits:
 
     def to_dict(self) -> dict[str, Any]:
         """The limits that a client can keep to."""
-        return json_object(self, ("seconds", "answers", "constraints", "text", "body_bytes", "certificate_bytes"))
+        return json_object(self, CLIENT_LIMITS)
+
+
+CLIENT_LIMITS = (
+    "seconds", "answers", "constraints", "text", "body_bytes", "certificate_bytes", "batch_bytes", "batch_lines",
+    "batch_seconds",
+)  # fmt: skip

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ifonly.certificate.format import FORMAT, VERSION
-from ifonly.service.json_schemas import component_schemas
+from ifonly.service.access import AccessPolicy
+from ifonly.service.batch import NDJSON
+from ifonly.service.json_schemas import component_schemas, ref
 from ifonly.service.limits import ServiceLimits
-from ifonly.service.query_schemas import JsonSchema, needs_target, ref
+from ifonly.service.query_schemas import JsonSchema, needs_target
 from ifonly.service.registry import ModelRegistry
 
 ERRORS = {
@@ -37,7 +39,8 @@ POST_PATHS: dict[str, tuple[str, str, str, JsonSchema]] = {
                     ref("DiverseResponse")),
     "/v1/predict": ("The model's decision and scores of a row", "PredictRequest", JSON, ref("PredictResponse")),
     "/v1/rule": ("Check a rule in words, and write it in the standard form", "RuleRequest", JSON, ref("RuleResponse")),
-    "/v1/certify": ("The answer as a certificate that anyone can check", "CertifyRequest", FILE, {"type": "string"}),
+    "/v1/certify": ("The answer as a certificate that anyone can check", "CertifyRequest", FILE,
+                    {"type": "string", "format": "binary"}),
     "/v1/report": ("The answer, or several, as a page to print", "ReportRequest", HTML, {"type": "string"}),
     "/v1/notice": ("The notice for a person who is not decided as asked, as a page", "NoticeRequest", HTML,
                    {"type": "string"}),
@@ -48,6 +51,11 @@ POST_PATHS: dict[str, tuple[str, str, str, JsonSchema]] = {
 GET_PATHS: dict[str, tuple[str, str, JsonSchema]] = {
     "/v1/models": ("The models of this desk", JSON, ref("ModelsResponse")),
     "/v1/schema": ("The schema of a model's rows, its rules and limits", JSON, ref("SchemaResponse")),
+    "/v1/json-schema": (
+        "JSON Schema of the bodies that a model takes, by the names of the bodies here",
+        JSON,
+        {"type": "object"},
+    ),
     "/livez": ("Does the server run? (liveness)", JSON, ref("StatusResponse")),
     "/healthz": ("Can requests be answered? (the same as /readyz)", JSON, ref("StatusResponse")),
     "/readyz": ("Can requests be answered? (readiness)", JSON, ref("StatusResponse")),
@@ -55,21 +63,25 @@ GET_PATHS: dict[str, tuple[str, str, JsonSchema]] = {
     "/openapi.json": ("This description", JSON, {"type": "object"}),
 }
 
+MODEL_PATHS = ("/v1/schema", "/v1/json-schema")
+"""About one model: ?model=NAME, or the first."""
+_TO_NAME = str.maketrans("/.-", "___")
 PROBES = ("/livez", "/healthz", "/readyz")
 """Answered without the key, under any name of the machine."""
 
 
-def openapi(registry: ModelRegistry, limits: ServiceLimits, version: str, *, keyed: bool) -> JsonSchema:
+def openapi(registry: ModelRegistry, limits: ServiceLimits, version: str, access: AccessPolicy) -> JsonSchema:
     """The whole description; its examples are about the first person of the first model."""
     examples = _examples(registry)
     paths = {path: {"post": _post(path, examples)} for path in POST_PATHS}
     paths["/v1/check"] = {"post": _check()}
-    paths |= {path: {"get": _get(path, registry)} for path in GET_PATHS}
-    if keyed:
+    paths["/v1/explain/batch"] = {"post": _batch(limits)}
+    paths |= {path: {"get": _get(path)} for path in GET_PATHS}
+    if access.key:
         for path in (path for path in paths if path not in PROBES):
             next(iter(paths[path].values()))["security"] = [{"key": []}]
-    components: JsonSchema = {"schemas": component_schemas(registry, limits)}
-    if keyed:
+    components: JsonSchema = {"schemas": component_schemas(limits)}
+    if access.key:
         components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
     return {
         "openapi": "3.1.0",
@@ -78,6 +90,7 @@ def openapi(registry: ModelRegistry, limits: ServiceLimits, version: str, *, key
             "version": version,
             "description": "What would have to be different for another decision: nearest alternatives, proven.",
         },
+        "servers": [{"url": access.root_path or "/"}],
         "paths": paths,
         "components": components,
     }
@@ -88,31 +101,46 @@ def _post(path: str, examples: dict[str, Any]) -> JsonSchema:
     named = {key: {"value": value} for key, value in examples[body].items()}
     return {
         "summary": summary,
-        "operationId": path.removeprefix("/v1/").replace("/", "_"),
+        "operationId": path.removeprefix("/v1/").translate(_TO_NAME),
         "requestBody": {"required": True, "content": {JSON: {"schema": ref(body), "examples": named}}},
         "responses": {"200": _ok(content_type, schema), **_errors(*ERRORS)},
     }
 
 
 def _check() -> JsonSchema:
-    file = {"schema": {"type": "string", "description": "The file that /v1/certify gives, or its JSON."}}
-    known = {"format": {"const": FORMAT}, "version": {"const": VERSION}}
-    data = {"schema": {"type": "object", "properties": known, "required": list(known)}}
+    """One content type, though JSON may be sent as such: several confuse generators of clients."""
+    about = f"The file that /v1/certify gives, or its JSON (`format`: {FORMAT!r}, `version`: {VERSION})."
+    file = {"schema": {"type": "string", "format": "binary", "description": about}}
     return {
         "summary": "Check a certificate in exact arithmetic",
         "operationId": "check",
-        "requestBody": {"required": True, "content": {FILE: file, JSON: data}},
+        "requestBody": {"required": True, "content": {FILE: file}},
         "responses": {"200": _ok(JSON, ref("CheckResponse")), **_errors(*(code for code in ERRORS if code != 404))},
     }
 
 
-def _get(path: str, registry: ModelRegistry) -> JsonSchema:
+def _batch(limits: ServiceLimits) -> JsonSchema:
+    lines = {"schema": {"type": "string", "format": "binary", "description": "An ExplainRequest per line."}}
+    about = (
+        "The answer has a line per request, in their order: `line`, its number in the body, `status`, and the entries "
+        f"of ExplainResponse or ErrorResponse. At most {limits.batch_lines:,} lines."
+    )
+    return {
+        "summary": "The nearest alternatives of many rows, as a stream",
+        "description": about,
+        "operationId": "explain_batch",
+        "requestBody": {"required": True, "content": {NDJSON: lines}},
+        "responses": {"200": _ok(NDJSON, {"type": "string"}), **_errors(*(code for code in ERRORS if code != 404))},
+    }
+
+
+def _get(path: str) -> JsonSchema:
     summary, content_type, schema = GET_PATHS[path]
-    operation: JsonSchema = {"summary": summary, "operationId": path.strip("/").replace("/", "_").replace(".", "_")}
+    operation: JsonSchema = {"summary": summary, "operationId": path.strip("/").translate(_TO_NAME)}
     statuses = [400, 405, 431, 500, *([] if path in PROBES else [401, 421])]
-    if path == "/v1/schema":
+    if path in MODEL_PATHS:
         statuses.append(404)
-        operation["parameters"] = [{"name": "model", "in": "query", "schema": {"enum": list(registry.names)}}]
+        operation["parameters"] = [{"name": "model", "in": "query", "required": False, "schema": {"type": "string"}}]
     if path in ("/healthz", "/readyz"):
         statuses.append(503)
     return {**operation, "responses": {"200": _ok(content_type, schema), **_errors(*sorted(statuses))}}

@@ -29,8 +29,9 @@ MARGIN: JsonSchema = {"margin": {"type": "number", "minimum": 0}}
 NORM: JsonSchema = {"enum": ["l0", "l1", "l2", "linf"]}
 
 
-def ref(name: str) -> JsonSchema:
-    return {"$ref": f"#/components/schemas/{name}"}
+def defined(name: str) -> JsonSchema:
+    """A reference within the JSON Schema of a model's bodies."""
+    return {"$ref": f"#/$defs/{name}"}
 
 
 def array_of(of: JsonSchema, **more: Any) -> JsonSchema:
@@ -82,30 +83,30 @@ def needs_target(registered: RegisteredModel) -> bool:
     return len(registered.explainer.model.classes) != 2
 
 
-def query_schemas(registered: RegisteredModel, limits: ServiceLimits, k: int) -> dict[str, JsonSchema]:
-    """Components by name: the query to the model number k, and its parts. Several answers need one distance
+def query_schemas(registered: RegisteredModel, limits: ServiceLimits) -> dict[str, JsonSchema]:
+    """Definitions by name: the query to a model, and its parts. Several answers need one distance
     (`PlainQuery`: no fewest changes first); certificates also need a single target."""
-    one = {"anyOf": [rule_text_schema(registered, limits), ref(f"Constraint{k}")]}
+    one = {"anyOf": [rule_text_schema(registered, limits), defined("Constraint")]}
     constraints = array_of(one, maxItems=limits.constraints)
-    parts = {"distance": ref(f"Distance{k}"), "constraints": constraints}
+    parts = {"distance": defined("Distance"), "constraints": constraints}
     features = registered.explainer.schema.features
 
     def query(target: str, flag: JsonSchema) -> JsonSchema:
-        required, optional = {"target": ref(target)}, {**parts, **dict.fromkeys(FLAGS, flag)}
+        required, optional = {"target": defined(target)}, {**parts, **dict.fromkeys(FLAGS, flag)}
         return object_of(required, optional) if needs_target(registered) else object_of({}, {**required, **optional})
 
     certified = {
-        f"CertifiedQuery{k}": query(f"OneTarget{k}", {"const": False}),
-        f"OneTarget{k}": {"anyOf": _targets(registered, one=True)},
+        "CertifiedQuery": query("OneTarget", {"const": False}),
+        "OneTarget": {"anyOf": _targets(registered, one=True)},
     }
     return {
-        f"Query{k}": query(f"Target{k}", FLAG),
-        f"PlainQuery{k}": query(f"Target{k}", {"const": False}),
+        "Query": query("Target", FLAG),
+        "PlainQuery": query("Target", {"const": False}),
         **(certified if registered.certificates else {}),
-        f"Target{k}": {"anyOf": _targets(registered)},
-        f"Distance{k}": {"anyOf": [NORM, _distance(features)]},
-        f"Constraint{k}": {"anyOf": [*_constraints(features, ref(f"Feature{k}")), _rule(registered, limits)]},
-        f"Feature{k}": {"enum": list(registered.explainer.schema.names)},
+        "Target": {"anyOf": _targets(registered)},
+        "Distance": {"anyOf": [NORM, _distance(features)]},
+        "Constraint": {"anyOf": [*_constraints(features, defined("Feature")), _rule(registered, limits)]},
+        "Feature": {"enum": list(registered.explainer.schema.names)},
     }
 
 

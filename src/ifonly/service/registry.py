@@ -12,6 +12,7 @@ from ifonly.notices import ReasonCodes
 from ifonly.printing import is_printable, shown
 from ifonly.problem import Accepted, AcceptedBySome, RobustToWeights
 from ifonly.results.plain_language import ENGLISH, LANGUAGES
+from ifonly.results.rule_language import rules_in
 from ifonly.schema import Numeric, schema_to_json
 from ifonly.service.limits import ServiceLimits
 
@@ -65,9 +66,15 @@ class RegisteredModel:
         others = any(isinstance(one, Accepted | AcceptedBySome | RobustToWeights) for one in rules)
         return (function.as_network() is not None or function.as_trees() is not None) and not others
 
+    def _label(self, name: str) -> str:
+        """What people call a feature; any other text as it is."""
+        schema = self.explainer.schema
+        return (schema[name].label or name) if name in schema.names else name
+
     def to_dict(self, limits: ServiceLimits) -> dict[str, Any]:
         """What a client needs to know to write requests."""
         explainer = self.explainer
+        rules = [one.describe() for one in explainer.constraints_for(())]
         return {
             "model": self.name,
             "title": self.display_name,
@@ -77,7 +84,8 @@ class RegisteredModel:
             "certificates": self.certificates,
             "schema": schema_to_json(explainer.schema),
             "groups": [{"title": title, "features": list(names)} for title, names in self.groups.items()],
-            "rules": [one.describe() for one in explainer.constraints_for(())],
+            "rules": rules,
+            "rules_in": {code: rules_in(code, rules, self._label) for code in LANGUAGES if code != ENGLISH.code},
             "people": [{"title": title, "row": row} for title, row in self.people.items()],
             "limits": limits.to_dict(),
         }

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ifonly.errors import MissingExtra, QuestionError
-from ifonly.service.app import CSP_NONE, SECURITY_HEADERS, AccessPolicy, Service, log
+from ifonly.service.access import CSP_NONE, SECURITY_HEADERS, AccessPolicy
+from ifonly.service.app import Service, log
 from ifonly.service.handler import error_reply
 from ifonly.service.limits import HEADER_BYTES, HEADER_SECONDS, READ_SECONDS, ServiceLimits
 from ifonly.service.pool import Pool
@@ -50,7 +51,7 @@ def serve(
     settings = uvicorn_config(Service(registry, limits, pool, config.access), limits)
     with _socket(config) as listening:
         host, port = listening.getsockname()[:2]
-        announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
+        announce(f"http://{f'[{host}]' if ':' in host else host}:{port}{config.access.root_path}/")
         for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has ended
             signal.signal(number, lambda *_: None)
         try:

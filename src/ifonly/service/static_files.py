@@ -28,5 +28,5 @@ def page_files() -> dict[str, tuple[bytes, str]]:
         if content_type is not None and file.is_file():
             found[f"/page/{file.name}"] = (file.read_bytes(), content_type)
     if "/page/index.html" in found:
-        found["/"] = found["/page/index.html"]
+        found["/"] = found.pop("/page/index.html")  # its links are relative to that
     return found

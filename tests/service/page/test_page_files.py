@@ -47,7 +47,7 @@ def test_the_page_refers_to_its_own_files_only() -> None:
     referred = re.findall(r'(?:href|src)="([^"#][^"]*)"', HTML)
     assert referred
     for path in referred:
-        assert path.startswith("/page/") and (PAGE / path.removeprefix("/page/")).is_file(), path
+        assert path.startswith("page/") and (PAGE / path.removeprefix("page/")).is_file(), path  # relative
     for name, text in CODE.items():
         for path in re.findall(r'(?:\} from |import\()"([^"\n]+)"', text):
             assert path.startswith("./") and (PAGE / path.removeprefix("./")).is_file(), (name, path)

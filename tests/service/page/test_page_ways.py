@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
 
-from browser_page import Visit
+from browser_page import Visit, served
 
 PAYMENT, OVERDUE = "MostRecentPaymentAmount", "TotalMonthsOverdue"
 
@@ -308,5 +309,39 @@ def test_what_is_handed_over(visit: Visit) -> None:
     visit.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     visit.page.emulate_media(media="print")
     assert "$1,090" in visit.text("#printed")
+    assert str(datetime.now().year) in visit.text("#printed") and "Credit applications" in visit.text("#printed")
     assert not visit.page.locator("#features").is_visible()
     assert visit.page.locator("#sentence").is_visible()
+
+
+def test_an_answer_is_marked_while_a_field_holds_no_value(visit: Visit) -> None:
+    visit.open()
+    field = visit.page.locator(f'[data-feature="{PAYMENT}"] input[inputmode=decimal]')
+    assert not visit.page.locator("#stale").is_visible()
+    for wrong in ("abc", "-5", ""):
+        field.fill(wrong)
+        assert "is about the last valid value of “most recent payment”" in visit.text("#stale")
+        assert "outdated" in visit.page.locator("#answer").get_attribute("class")
+    visit.page.select_option("#language", "de")  # the fields are drawn anew, with the values that are answered
+    visit.settle()
+    assert not visit.page.locator("#stale").is_visible()
+    field.fill("x")
+    assert "den letzten gültigen Wert" in visit.text("#stale")
+    field.fill("100")
+    visit.settle()
+    assert not visit.page.locator("#stale").is_visible()
+    assert "outdated" not in visit.page.locator("#answer").get_attribute("class")
+
+
+def test_the_page_works_below_a_path(browser: Any) -> None:
+    with served("/tools/desk") as address:
+        assert address.endswith("/tools/desk/")
+        page = browser.new_context(locale="en-US").new_page()
+        visit = Visit(page, address.rstrip("/"))
+        asked_for: list[str] = []
+        page.on("request", lambda request: asked_for.append(request.url))
+        visit.open()
+        assert page.url.startswith(address) and "instead of" in visit.sentence
+        assert len(asked_for) > 10 and all(url.startswith(visit.address) for url in asked_for)
+        page.context.close()
+        assert not visit.errors

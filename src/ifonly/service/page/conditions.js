@@ -40,7 +40,7 @@ export class Conditions {
     this.input.maxLength = about.limits.text;
     this.hint();
     show(byId("everybody"), about.rules.length > 0);
-    byId("everybody-list").replaceChildren(...about.rules.map((words) => el("li", {}, labelled(about.schema.features, words))));
+    byId("everybody-list").replaceChildren(...(about.rules_in[currentLanguage()] ?? about.rules.map((words) => labelled(about.schema.features, words))).map((words) => el("li", {}, words)));
     this.draw();
   }
 

@@ -10,7 +10,7 @@ import { Proof } from "./proof.js";
 import { DIFFER, MAX_WAYS, fromLink, fromQuery, openQuestion, toLink, toQuery } from "./question.js";
 import * as service from "./service.js";
 import { fillSelect, grouped, defaultRow, nearOptions, select } from "./settings.js";
-import { drawBounds, strip } from "./status.js";
+import { drawBounds, drawStale, strip } from "./status.js";
 import { WORDS, setLanguage, currentLanguage, t } from "./words.js";
 
 /**
@@ -176,6 +176,7 @@ class Desk {
   /** @param {ModelInfo} about @param {Question} question */
   buildFeatures(about, question) {
     this.rows.clear();
+    drawStale(this.rows);
     const changed = {
       row: (/** @type {string} */ name, /** @type {import("./service.js").Value} */ value) => {
         this.row = { ...this.row, [name]: value };
@@ -183,6 +184,7 @@ class Desk {
         this.changed();
       },
       settings: () => this.questionChanged(),
+      validity: () => drawStale(this.rows),
     };
     const groups = grouped(about).map(({ title, features }) => {
       const list = el("ul", { class: "features", "aria-label": title || t("person") });

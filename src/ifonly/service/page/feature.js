@@ -12,7 +12,7 @@ import { t } from "./words.js";
  * @typedef {import("./service.js").NumberFeature} NumberFeature
  * @typedef {import("./service.js").Value} Value
  * @typedef {import("./question.js").FeatureSettings} FeatureSettings
- * @typedef {{ row: (name: string, value: Value) => void, settings: (name: string) => void }} Changed
+ * @typedef {{ row: (name: string, value: Value) => void, validity: () => void, settings: (name: string) => void }} Changed
  */
 
 const MAX_BUTTONS = 5;
@@ -158,6 +158,7 @@ export class FeatureRow {
     setText(this.error, sentence);
     show(this.error, sentence !== "");
     if (this.field) set(this.field, { "aria-invalid": sentence ? "true" : null });
+    this.changed.validity();
   }
 
   /** Everything as the value and the will are. */

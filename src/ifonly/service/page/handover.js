@@ -3,7 +3,7 @@
 import { el, byId, setText, set, show } from "./dom.js";
 import { label, shown } from "./format.js";
 import * as service from "./service.js";
-import { t } from "./words.js";
+import { currentLanguage, t } from "./words.js";
 
 /**
  * @typedef {import("./service.js").ModelInfo} ModelInfo
@@ -61,5 +61,6 @@ export function connectHandover({ ask, link, person }) {
 /** What the decision was made on, for paper. @param {ModelInfo} about @param {Row} row */
 function printed(about, row) {
   const rows = about.schema.features.map((feature) => el("div", {}, el("dt", {}, label(feature)), el("dd", {}, shown(feature, row[feature.name] ?? null))));
-  return [el("h2", {}, t("printed")), el("dl", {}, ...rows)];
+  const date = new Intl.DateTimeFormat(currentLanguage(), { dateStyle: "long", timeStyle: "short" }).format(new Date());
+  return [el("h2", {}, t("printed")), el("dl", {}, ...rows), el("p", { class: "soft" }, t("printed_on", { title: about.title, date }))];
 }

@@ -13,7 +13,7 @@ const MAX_BYTES = 64e6;
 /** The verdict of the checker that runs in the browser. @param {Blob} certificate @returns {Promise<{ verdict: string, words: string }>} */
 async function checked(certificate) {
   const content = await certificate.arrayBuffer();
-  const worker = new Worker("/page/check-worker.js", { type: "module" });
+  const worker = new Worker(new URL("check-worker.js", import.meta.url), { type: "module" });
   try {
     return await new Promise((resolve, reject) => {
       worker.addEventListener("message", (event) => resolve(event.data));

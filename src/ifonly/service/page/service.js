@@ -11,7 +11,7 @@ import { t } from "./words.js";
  * @typedef {{ title: string, features: string[] }} Group
  * @typedef {{ title: string, row: Row }} Person
  * @typedef {{ model: string, title: string, subject: string, classes: Value[], kind: string, certificates: boolean,
- *   schema: { features: Feature[] }, groups?: Group[], rules: string[], people: Person[],
+ *   schema: { features: Feature[] }, groups?: Group[], rules: string[], rules_in: Record<string, string[]>, people: Person[],
  *   limits: { seconds: number, answers: number, constraints: number, text: number, body_bytes: number } }} ModelInfo
  * @typedef {{ models: { name: string, title: string }[], languages: string[], version: string }} Models
  * @typedef {string | Record<string, any>} Constraint
@@ -57,6 +57,9 @@ export function useKey(text) {
   key = text;
 }
 
+/** Where the service is: a reverse proxy may serve it under a path of its own. */
+const BASE = new URL("../", import.meta.url).href;
+
 /** @param {unknown} error */
 export function isAbort(error) {
   return error instanceof DOMException && error.name === "AbortError";
@@ -82,7 +85,7 @@ async function send(path, { body, file, signal } = {}) {
   if (content !== undefined) headers["Content-Type"] = file ? "application/octet-stream" : "application/json";
   let response;
   try {
-    response = await fetch(path, { method: content === undefined ? "GET" : "POST", headers, body: content, signal, cache: "no-store" });
+    response = await fetch(BASE + path, { method: content === undefined ? "GET" : "POST", headers, body: content, signal, cache: "no-store" });
   } catch (error) {
     if (isAbort(error)) throw error;
     throw new Unreachable(String(error));
@@ -122,23 +125,23 @@ async function data(path, body, signal) {
 }
 
 /** @returns {Promise<Models>} */
-export const models = () => data("/v1/models");
+export const models = () => data("v1/models");
 /** @param {string} model @returns {Promise<ModelInfo>} */
-export const about = (model) => data(`/v1/schema?model=${encodeURIComponent(model)}`);
+export const about = (model) => data(`v1/schema?model=${encodeURIComponent(model)}`);
 /** @param {{ model: string, row: Row }} request @param {AbortSignal} signal @returns {Promise<PredictResponse>} */
-export const predict = (request, signal) => data("/v1/predict", request, signal);
+export const predict = (request, signal) => data("v1/predict", request, signal);
 /** @param {ExplainRequest} request @param {AbortSignal} signal @returns {Promise<ExplainResponse>} */
-export const explain = (request, signal) => data("/v1/explain", request, signal);
+export const explain = (request, signal) => data("v1/explain", request, signal);
 /** @param {ExplainRequest} request @param {AbortSignal} signal @returns {Promise<DiverseResponse>} */
-export const diverse = (request, signal) => data("/v1/diverse", request, signal);
+export const diverse = (request, signal) => data("v1/diverse", request, signal);
 /** @param {{ model: string, text: string, language: string }} request @param {AbortSignal} signal @returns {Promise<{ words: string }>} */
-export const rule = (request, signal) => data("/v1/rule", request, signal);
+export const rule = (request, signal) => data("v1/rule", request, signal);
 /** @param {ExplainRequest} request @returns {Promise<File>} */
-export const certify = async (request) => file(await send("/v1/certify", { body: request }), "answer.cert");
+export const certify = async (request) => file(await send("v1/certify", { body: request }), "answer.cert");
 /** @param {ExplainRequest} request @returns {Promise<File>} */
-export const report = async (request) => file(await send("/v1/report", { body: request }), "answer.html");
+export const report = async (request) => file(await send("v1/report", { body: request }), "answer.html");
 /** @param {ExplainRequest & { form: string }} request @returns {Promise<File>} */
-export const notice = async (request) => file(await send("/v1/notice", { body: request }), "notice.html");
+export const notice = async (request) => file(await send("v1/notice", { body: request }), "notice.html");
 
 /** @param {Response} response @param {string} otherwise @returns {Promise<File>} */
 async function file(response, otherwise) {
@@ -154,7 +157,7 @@ async function file(response, otherwise) {
  * @returns {Promise<ExplainResponse>}
  */
 export async function explainStream(request, signal, onBounds) {
-  const response = await send("/v1/explain/stream", { body: request, signal });
+  const response = await send("v1/explain/stream", { body: request, signal });
   for await (const { event, value } of events(response)) {
     if (event === "bounds") onBounds(value);
     else if (event === "answer") return value;

@@ -1,4 +1,4 @@
-// Status: the bounds of a search while one waits, and the answer in short while it is out of sight.
+// Status: the bounds of a search while one waits, whether the answer is out of date, and the answer in short while it is out of sight.
 
 import { byId, setText, show } from "./dom.js";
 import { label, rounded, shown } from "./format.js";
@@ -16,6 +16,14 @@ export function strip(about, chosen) {
   });
   setText(byId("strip-decision"), [chosen?.answer.decision_before, chosen?.answer.decision_after].filter((one) => one !== null && one !== undefined).join(" → "));
   setText(byId("strip-words"), words.length ? words.join(" · ") : byId("sentence").textContent ?? "");
+}
+
+/** While a field holds what is no value, the answer is about the last value that was one: that is marked and said. @param {Map<string, import("./feature.js").FeatureRow>} rows */
+export function drawStale(rows) {
+  const wrong = [...rows.values()].filter((row) => row.field?.hasAttribute("aria-invalid")).map((row) => row.name);
+  setText(byId("stale"), wrong.length ? t("stale", { label: wrong.join(", ") }) : "");
+  show(byId("stale"), wrong.length > 0);
+  byId("answer").classList.toggle("outdated", wrong.length > 0);
 }
 
 /** The bounds that close in on an answer; null when there is one. @param {import("./service.js").Bounds | null} bounds */
