@@ -244,15 +244,23 @@ class RecourseAnswerer:
     ) -> Reasons:
         """Which constraints leave no action, and what would help."""
         begun = time.perf_counter() - answer.seconds
+        acted: dict[bytes, frozenset[int]] = {}
 
         def under(constraints: tuple[Any, ...]) -> CheckedResult:
             left = replace(settings, limits=settings.limits.after(time.perf_counter() - begun), listen=None)
-            return self._found(resolved, point, causes, replace(query, constraints=constraints), left).result
+            found = self._found(resolved, point, causes, replace(query, constraints=constraints), left)
+            if found.result.point is not None:
+                acted[found.result.point.tobytes()] = found.acted
+            return found.result
+
+        def changes(after: Floats) -> tuple[Change, ...]:
+            done = {self.schema.names[g] for g in acted[after.tobytes()]}
+            return self.answerer.builder.changes(point, after, frozenset(causes.graph) - done)
 
         return find_reasons(
             without_imputable(query.constraints, self.schema),
             under,
-            lambda after: self.answerer.builder.changes(point, after, frozenset(causes.graph)),
+            changes,
             seconds=settings.limits.after(answer.seconds).seconds,
             tolerances=self.answerer.tolerances,
             facts=frozenset(self.answerer.facts),
