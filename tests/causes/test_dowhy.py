@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.preprocessing import OneHotEncoder
 
-from ifonly import CausalModel, Categorical, Explainer, IfonlyError, Network, Real, Schema
+from ifonly import Categorical, CausalModel, Explainer, IfonlyError, Network, Real, Schema
 
 SCHEMA = Schema([Real("income", 0, 200), Real("age", 18, 90), Real("balance", -100, 400)])
 GRAPH = {"income": ["age"], "balance": ["income", "age"]}  # DoWhy takes causes by name: age, income
@@ -76,7 +76,9 @@ def test_causes_are_taken_by_name() -> None:
     told = bank.recourse(person, causes, constraints=["balance is fixed", "age is fixed"])
     assert told.status == "none exists", "income alone does not do it"
     told = bank.recourse(person, causes, constraints=["balance is fixed"])
-    assert told.status == "nearest" and {"age"} <= {one.feature for one in told.actions} and dict(told.row)["balance"] > 70
+    assert (
+        told.status == "nearest" and {"age"} <= {one.feature for one in told.actions} and dict(told.row)["balance"] > 70
+    )
 
 
 WRONG: dict[str, tuple[Any, str]] = {

@@ -24,7 +24,8 @@ def equations_of_dowhy(model: Any, schema: Any) -> dict[str, ModelEquation]:
         raise ModelError(f"Say what a row is with a Schema; got {shown(schema)}.")
     if not hasattr(model, "graph") or not callable(getattr(model, "causal_mechanism", None)):
         raise ModelError(
-            f"A causal model of DoWhy is a fitted gcm.InvertibleStructuralCausalModel; got {shown(type(model).__name__)}."
+            f"A causal model of DoWhy is a fitted gcm.InvertibleStructuralCausalModel; got "
+            f"{shown(type(model).__name__)}."
         )
     found = {}
     for name, parents in graph_of(model.graph, schema).items():
