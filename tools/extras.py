@@ -1,4 +1,4 @@
-"""Run the tests that need more than the extra `test`: browser, node, clients, Keras, Ray, Dask, optbinning, site.
+"""Run the tests that need more than the extra `test`: browser, node, clients, Keras, Ray, Dask, optbinning, DoWhy.
 
     tools/check extras
 
@@ -30,6 +30,7 @@ TESTS = (
     "tests/model/test_unknown_options.py",
     "tests/model/test_scorecards.py",
     "tests/population/test_clusters.py",
+    "tests/causes/test_dowhy.py",
     "tests/test_docs.py::test_the_site_builds",
 )
 

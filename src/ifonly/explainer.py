@@ -22,6 +22,7 @@ from ifonly.answering.answerer import Answerer
 from ifonly.answering.checked_solver import CheckedSolver
 from ifonly.answering.correlated import correlated_answer
 from ifonly.answering.diverse import diverse_answers
+from ifonly.answering.diverse_recourse import diverse_recourse
 from ifonly.answering.given_model import given_model
 from ifonly.answering.identity import run_identity
 from ifonly.answering.proposals import accepted
@@ -53,6 +54,7 @@ from ifonly.problem.rules import AnyConstraint, merged
 from ifonly.problem.sufficiency import Sufficiency, sufficiency_of
 from ifonly.progress import on_terminal
 from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
+from ifonly.results.diverse_recourse import DiverseRecourse
 from ifonly.results.records import record_kinds, value_kind
 from ifonly.results.recourse import Recourse
 from ifonly.results.robustness import Robustness, TreeRobustness
@@ -327,6 +329,22 @@ class Explainer:
         whole = self._with_everybodys(query_of(query, target, distance, constraints))
         with self._shown(self._settings(reasons=self.reasons is not False)) as settings:
             return self._recourse.recourse(row, causes, whole, settings)
+
+    def diverse_recourse(
+        self,
+        row: Any,
+        causes: CausalModel,
+        k: int = 3,
+        query: Query | None = None,
+        *,
+        target: Any = None,
+        constraints: Sequence[AnyConstraint | str] = (),
+    ) -> DiverseRecourse:
+        """Up to k actions as of `recourse`, cheapest first: each is the cheapest that leaves out something that every
+        earlier one acts on. The limits are for each of them."""
+        whole = self._with_everybodys(query_of(query, target, None, constraints))
+        with self._shown(self._settings(reasons=self.reasons is not False)) as settings:
+            return diverse_recourse(self._recourse, row, causes, k, whole, settings)
 
     def robustness(self, answer: Any, *, target: Any = None, relative: bool = False) -> Robustness | TreeRobustness:
         """How far the network's weights may change before an answer (or any row) is no longer decided as it is; of an

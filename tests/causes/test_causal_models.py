@@ -176,7 +176,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no graph": (lambda: CausalModel.of(3, {}, SCHEMA), "networkx DiGraph; got 3"),
     "fee": (lambda: causes().with_holding(-1.0), "The fee of holding a feature is a number from 0 to 1e6; it is -1.0."),
     "fee of no follower": (lambda: causes().with_holding({"job": 1.0}), "'job' has no causes to hold it against"),
-    "fit of another kind": (lambda: CausalModel.fit({}, {}, SCHEMA, equations="kernel"), "fitted as linear or network; got 'kernel'"),
+    "fit of another kind": (lambda: CausalModel.fit({}, {}, SCHEMA, equations="kernel"), "fitted as linear, network or boosted; got 'kernel'"),
     "few rows": (lambda: CausalModel.fit({}, [ANN] * 3, SCHEMA), "at least 10 complete rows; there are 3"),
     "out of range": (lambda: causes().after({**ANN, "balance": 99_000}, {"salary": 85_000}), "Then 'balance' would leave its range"),
     "plain data": (lambda: CausalModel.from_dict({"format": "x"}, SCHEMA), '"format": "ifonly-causes"'),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -225,3 +226,28 @@ def test_with_a_missing_number_nothing_follows() -> None:
     causes = CausalModel(schema, {"balance": LinearEquation({"salary": 0.3})})
     with pytest.raises(RowError, match="complete rows only"):
         causes.read({**ALICE, "age": math.nan})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_each_of_several_actions_leaves_out_something_of_the_earlier_ones(seed: int) -> None:
+    """Against asking once per choice of what is left out."""
+    rng = np.random.default_rng(seed)
+    schema = Schema([Real(f"x{g}", -2.0, 3.0) for g in range(4)])
+    equations = {"x2": LinearEquation({"x0": 0.6, "x1": -0.4}), "x3": LinearEquation({"x2": 0.5})}
+    causes = CausalModel(schema, equations, holding=0.02)
+    model = Network.of([(rng.normal(size=(4, 4)), rng.normal(size=4)), (rng.normal(size=(1, 4)), [-1.5])])
+    explainer = Explainer(model, schema=schema, classes=["no", "yes"]).using(reasons=False)
+    person = {name: float(v) for name, v in zip(schema.names, np.round(rng.uniform(-1, 1, 4), 2), strict=True)}
+    told = explainer.diverse_recourse(person, causes, 4, target="yes")
+    assert told.proven and [one.cost for one in told] == sorted(one.cost for one in told)
+    earlier: list[set[str]] = []
+    for one in [*told, *([told.ended] if told.ended else [])]:
+        least = math.inf
+        for left in itertools.product(*earlier):
+            rules = [f"{name} is fixed" for name in sorted(set(left))]
+            least = min(least, explainer.recourse(person, causes, target="yes", constraints=rules).cost)
+        assert one.cost == pytest.approx(least, rel=1e-6)
+        earlier.append({action.feature for action in one.actions})
+    assert (
+        told.to_dict()["proven"] and str(told).startswith(("1. Put", "1. The decision is already", "No")) and len(told) == len(list(told))
+    )

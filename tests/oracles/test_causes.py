@@ -63,7 +63,7 @@ def test_trees_against_trying_all_actions(seed: int) -> None:
 
 @pytest.mark.long(keep=4)
 @pytest.mark.parametrize("trees", [False, True])
-@pytest.mark.parametrize("seed", range(CASES))
+@pytest.mark.parametrize("seed", [66, *range(CASES)])  # 66: a table of rows was not cut off where the domains were
 def test_equations_of_trees_against_trying_all_actions(seed: int, trees: bool) -> None:
     case = causal_case(seed + 3000, 8 if seed % 4 == 1 else 4, trees=trees, kinds=4)
     target = other(case)

@@ -23,7 +23,7 @@ from ifonly.answering.checked_solver import prepared_cache
 from ifonly.answering.proposals import accepted
 from ifonly.answering.reasons import find_reasons
 from ifonly.answering.runner import QueryRunner
-from ifonly.answering.values import CheckedResult, Floats, ResolvedTarget, SearchSettings
+from ifonly.answering.values import Batch, CheckedResult, Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.causes import CausalModel
 from ifonly.errors import QuestionError, UnsupportedQuestion
@@ -98,17 +98,37 @@ class RecourseAnswerer:
     """Answers questions about recourse with one model, under any causal model."""
 
     def __init__(self, answerer: Answerer) -> None:
-        self.answerer, self.schema = answerer, answerer.schema
+        self.answerer, self.schema, self.tolerances = answerer, answerer.schema, answerer.tolerances
         self._prepared = prepared_cache(PREPARED_BYTES)
         self._spaces: SizedCache[ActionAnswerer] = SizedCache(SPACE_BYTES, _own_bytes)
 
     def recourse(self, row: Any, causes: CausalModel, query: Query, settings: SearchSettings) -> Recourse:
         """The cheapest action of one person; what is wrong is raised."""
+        point, query, breaks, batch, resolved, already = self.begun(row, causes, query)
+        found = FoundAction(already) if already is not None else self.found(resolved, point, causes, query, settings)
+        return self.told(point, causes, query, settings, (found, breaks, batch, resolved))
+
+    def begun(
+        self, row: Any, causes: CausalModel, query: Query
+    ) -> tuple[Floats, Query, tuple[str, ...], Batch, ResolvedTarget, CheckedResult | None]:
+        """The person's point, the query without what it breaks already and what that is, what the model says, what is
+        asked of it, and the row itself where it is decided so already."""
         check_causes(causes, self.schema)
         point = causes.read(row)
         query, breaks = self.answerer.without_broken(point, query)
-        batch, resolved, already = self.answerer.one(point, query)
-        found = FoundAction(already) if already is not None else self._found(resolved, point, causes, query, settings)
+        return point, query, tuple(breaks), *self.answerer.one(point, query)
+
+    # size: what an answer is made of
+    def told(
+        self,
+        point: Floats,
+        causes: CausalModel,
+        query: Query,
+        settings: SearchSettings,
+        known: tuple[FoundAction, tuple[str, ...], Batch, ResolvedTarget],
+    ) -> Recourse:
+        """What was found, as the person is told."""
+        found, breaks, batch, resolved = known
         answer = self.answerer.builder.answer(batch, resolved, found.result, query)
         follows = frozenset(causes.graph) - {self.schema.names[g] for g in found.acted}
         answer = replace(answer, changes=_marked(answer.changes, follows), breaks=(*breaks, *answer.breaks))
@@ -116,7 +136,7 @@ class RecourseAnswerer:
             answer = replace(answer, reasons=self._reasons(answer, resolved, point, causes, query, settings))
         return Recourse(answer=answer, actions=self._actions(answer, point, found.acted))
 
-    def _found(
+    def found(
         self, resolved: ResolvedTarget, point: Floats, causes: CausalModel, query: Query, settings: SearchSettings
     ) -> FoundAction:
         """The cheapest action over all sets of features with causes."""
@@ -244,15 +264,23 @@ class RecourseAnswerer:
     ) -> Reasons:
         """Which constraints leave no action, and what would help."""
         begun = time.perf_counter() - answer.seconds
+        acted: dict[bytes, frozenset[int]] = {}
 
         def under(constraints: tuple[Any, ...]) -> CheckedResult:
             left = replace(settings, limits=settings.limits.after(time.perf_counter() - begun), listen=None)
-            return self._found(resolved, point, causes, replace(query, constraints=constraints), left).result
+            found = self.found(resolved, point, causes, replace(query, constraints=constraints), left)
+            if found.result.point is not None:
+                acted[found.result.point.tobytes()] = found.acted
+            return found.result
+
+        def changes(after: Floats) -> tuple[Change, ...]:
+            done = {self.schema.names[g] for g in acted[after.tobytes()]}
+            return self.answerer.builder.changes(point, after, frozenset(causes.graph) - done)
 
         return find_reasons(
             without_imputable(query.constraints, self.schema),
             under,
-            lambda after: self.answerer.builder.changes(point, after, frozenset(causes.graph)),
+            changes,
             seconds=settings.limits.after(answer.seconds).seconds,
             tolerances=self.answerer.tolerances,
             facts=frozenset(self.answerer.facts),

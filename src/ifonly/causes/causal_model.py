@@ -179,6 +179,13 @@ class CausalModel:
         return cls(schema, equations)
 
     @classmethod
+    def from_dowhy(cls, model: Any, schema: Schema) -> CausalModel:
+        """From a fitted `gcm.InvertibleStructuralCausalModel` of DoWhy whose nodes are features of the schema."""
+        from ifonly.causes.dowhy import equations_of_dowhy
+
+        return cls(schema, equations_of_dowhy(model, schema))
+
+    @classmethod
     def fit(cls, graph: Any, table: Any, schema: Schema, equations: str = "linear") -> CausalModel:
         """Equations learned from a table: "linear", "network" (8 ReLU neurons) or "boosted" (20 small trees); `fits`
         says how well they fit."""

@@ -23,6 +23,7 @@ EXTRAS = {
     "gurobi": ("gurobipy", "scipy"), "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",),
     "interpret": ("interpret-core",), "optbinning": ("optbinning",), "scip": ("pyscipopt",), "smt": ("z3-solver",),
     "notice": ("Jinja2",), "docx": ("Jinja2", "python-docx"), "ray": ("ray",), "dask": ("distributed",),
+    "dowhy": ("dowhy",),
 }  # fmt: skip
 
 BACKENDS = {

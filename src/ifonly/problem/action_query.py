@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.causes.causal_model import value_ends
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem.accepted import Accepted
@@ -167,7 +168,7 @@ def spending(most: float) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class CostsAtMost:
-    """The change of a feature alone costs no more than may be spent (`spending`): a cut-off, which forbids nothing."""
+    """The change of a feature alone costs no more than may be spent (`spending`): a cut-off."""
 
     feature: str
     distance: Distance
@@ -177,7 +178,14 @@ class CostsAtMost:
         """It fits the schema that it was made with."""
 
     def allows(self, feature: Feature, before: float, after: float) -> bool:
-        return True
+        """What `restrict` leaves: whoever goes through rows instead of domains cuts off the same."""
+        size = len(feature.options) if isinstance(feature, Choice) else 0
+        ends = (np.array([value]) for value in value_ends(feature))
+        domains = Domains(*ends, np.ones((1, size), dtype=np.bool_))
+        self.restrict(feature, np.array([before]), domains)
+        if isinstance(feature, Choice):
+            return bool(domains.allowed[0, int(after)])
+        return bool(domains.lower[0] <= after <= domains.upper[0])
 
     def restrict(self, feature: Feature, before: Floats, domains: Domains) -> None:
         if math.isinf(_MOST.get()):
