@@ -6,7 +6,8 @@ regularisation, another size), denied people of the test rows.
 
 Of each way of answering: how many people have a row that the network accepts, which share of the changed models accepts
 it, its distance, its local outlier factor (20 neighbours) and the time. The default is small; `--rows 250 --changes 25
---seconds 60` is the protocol's size.
+--seconds 60` is the protocol's size. Each answer is written to a file of records at once, and a run asks only what is
+not there, so that it can be stopped and resumed.
 
 ROAR, MCE-R and RNCE (the nearest row of the data that all networks within delta accept) are written again from their
 descriptions. A row that the network itself refuses does not count as an answer.
@@ -14,16 +15,19 @@ descriptions. A row that the network itself refuses does not count as an answer.
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 from rich.table import Table
 
+from benchmarks.subjects.data import CANCER, Data, load
 from benchmarks.suites.robust.mce_r import raised_until_robust
 from benchmarks.suites.robust.roar import roar
 from benchmarks.terminal import console
@@ -52,36 +56,71 @@ class Outcome:
 @click.option("--changes", type=click.IntRange(1), default=2, show_default=True, help="Changed models per family.")
 @click.option("--delta", type=click.FloatRange(0.0), default=0.005, show_default=True, help="Change of each weight.")
 @click.option("--seconds", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Limit of each question.")
-@click.option("--data", multiple=True, default=("credit", "adult", "compas"), show_default=True, help="Data sets.")
-def command(rows: int, changes: int, delta: float, seconds: float, data: tuple[str, ...]) -> None:
+@click.option(
+    "--data", multiple=True, default=("credit", "adult", "compas", "cancer10"), show_default=True, help="Data sets."
+)
+@click.option(
+    "--records", type=click.Path(path_type=Path), default=Path("results/retraining.jsonl"), show_default=True,
+    help="The file of answers: those that it has are not asked for again.",
+)  # fmt: skip
+# size: the options of a command
+def command(rows: int, changes: int, delta: float, seconds: float, data: tuple[str, ...], records: Path) -> None:
     """Answers after the model is trained again: nearest, robust, and other ways."""
     table = Table("data set", "way", "answered", "proven", "changed models: accept", "worst family", "distance: mean",
                   "outlier factor: median", "CPU ms: median")  # fmt: skip
     for name in data:
-        for line in _compared(name, rows, changes, delta, seconds):
+        known = Records(records, f"{name} delta {delta} seconds {seconds}")
+        for line in _compared(name, rows, changes, delta, seconds, known):
             table.add_row(name, *line)
     console().print(table)
 
 
-def _compared(name: str, rows: int, changes: int, delta: float, seconds: float) -> list[list[str]]:
-    from sklearn.neighbors import LocalOutlierFactor
+class Records:
+    """Answers by what was asked, way and number of the row: one JSON object per line."""
 
+    def __init__(self, path: Path, asked: str) -> None:
+        self.path, self.asked = path, asked
+        lines = path.read_text().splitlines() if path.exists() else []
+        found = [json.loads(line) for line in lines]
+        self.known = {(one["way"], one["row"]): one for one in found if one["asked"] == asked}
+
+    def add(self, way: str, row: int, **told: Any) -> dict[str, Any]:
+        self.known[way, row] = told
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as file:
+            file.write(json.dumps({"asked": self.asked, "way": way, "row": row, **told}) + "\n")
+        return told
+
+
+def _loaded(name: str) -> Data:
+    """The data set; those of the library with what every row obeys."""
+    if name.startswith(CANCER):
+        return load(name)
     data = datasets.load(name)
     train, test = data.split()
-    some = np.random.default_rng(0).choice(train, min(TRAINING_ROWS, len(train)), replace=False)
-    encoded, points = data.encoded(), data.points()
+    return Data(name=name, schema=data.schema, points=data.points(), labels=data.labels, train=train, test=test)
+
+
+# size: what a line of the table is about
+def _compared(name: str, rows: int, changes: int, delta: float, seconds: float, records: Records) -> list[list[str]]:
+    from sklearn.neighbors import LocalOutlierFactor
+
+    data = _loaded(name)
+    some = np.random.default_rng(0).choice(data.train, min(TRAINING_ROWS, len(data.train)), replace=False)
+    encoded = data.schema.encode(data.points)
     network = _trained(encoded, data.labels, some, some, "start", 0)
     changed = {
-        family: [_trained(encoded, data.labels, some, train, family, 1 + k) for k in range(changes)]
+        family: [_trained(encoded, data.labels, some, data.train, family, 1 + k) for k in range(changes)]
         for family in FAMILIES
     }
     model = import_model(network, data.schema)
-    denied = test[model.decide(model.scores(points[test])) == 0][:rows]
+    denied = data.test[model.decide(model.scores(data.points[data.test])) == 0][:rows]
+    people = {int(i): data.schema.row(data.points[i]) for i in denied}
     scaled = network[0].transform(encoded[some])
     judge = LocalOutlierFactor(novelty=True).fit(scaled)
     lines = []
     for way, answer in _ways(model, network, data, some, delta, seconds).items():
-        found = _outcome(model, answer, [data.row(int(i)) for i in denied])
+        found = _outcome(model, answer, people, way, records)
         lines.append(_line(way, found, len(denied), model, network, changed, judge))
     return lines
 
@@ -91,13 +130,13 @@ def _ways(
 ) -> dict[str, Callable[..., Any]]:
     """Each way of answering: from a row to (row or None, is it proven to be the nearest)."""
     explainer = Explainer(model).using(limits=Limits(seconds=seconds), reasons=False)
-    target, robust, encoded = model.classes[1], RobustToWeights(delta), data.encoded()
+    target, robust, encoded = model.classes[1], RobustToWeights(delta), data.schema.encode(data.points)
     others = [
         Accepted(by=import_model(_trained(encoded, data.labels, some, some, "bootstrap", 100 + k), data.schema),
                  target=target, name=f"bootstrap {k}")
         for k in range(BOOTSTRAPS - 1)
     ]  # fmt: skip
-    rows = data.points()[some]
+    rows = data.points[some]
     accepted = WeightBox(own_layers(model), delta).lowest(model.schema.encode(rows), np.ones((1, 1)))[:, 0] > 0.0
 
     def ours(*constraints: Any) -> Callable[..., Any]:
@@ -123,18 +162,24 @@ def _ways(
     }  # fmt: skip
 
 
-def _outcome(model: Any, ask: Callable[..., Any], people: list[Any]) -> Outcome:
+def _outcome(model: Any, ask: Callable[..., Any], people: dict[int, Any], way: str, records: Records) -> Outcome:
     found, schema = Outcome(), model.schema
-    ask(people[0])  # compiled and prepared
-    for person in people:
-        begun = time.process_time()
-        row, proven = ask(person)
-        found.milliseconds.append(1e3 * (time.process_time() - begun))
-        if row is None or model.decide(model.scores(schema.read(row)[None, :]))[0] != 1:
+    if any((way, i) not in records.known for i in people):
+        ask(next(iter(people.values())))  # compiled and prepared
+    for i, person in people.items():
+        told = records.known.get((way, i))
+        if told is None:
+            begun = time.process_time()
+            row, proven = ask(person)
+            taken = 1e3 * (time.process_time() - begun)
+            point = None if row is None else schema.read(row).tolist()
+            told = records.add(way, i, point=point, proven=bool(proven), milliseconds=taken)
+        found.milliseconds.append(told["milliseconds"])
+        if told["point"] is None or model.decide(model.scores(np.array([told["point"]])))[0] != 1:
             continue
-        found.rows.append(schema.read(row))
-        found.distance.append(float(Distance().between(schema, schema.read(person), schema.read(row))))
-        found.proven += proven
+        found.rows.append(np.array(told["point"]))
+        found.distance.append(float(Distance().between(schema, schema.read(person), found.rows[-1])))
+        found.proven += told["proven"]
     return found
 
 

@@ -47,6 +47,7 @@ from ifonly.printing import shown
 from ifonly.problem import Accepted, Distance, Question
 from ifonly.problem.chains import named_models
 from ifonly.problem.diversity import Diversity
+from ifonly.problem.learned import inliers, support
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.open_target import OpenTarget
 from ifonly.problem.query import Query, checked_constraints, query_of, read_constraints
@@ -163,6 +164,18 @@ class Explainer:
             one.check(self.schema)
             known[one.name] = one
         other.known, other._queries = known, SizedCache(QUERY_BYTES, bytes_of)
+        return other
+
+    def plausible(self, data: Any) -> Explainer:
+        """The same explainer, whose answers must look like rows of this table, for people who do not want to choose:
+        options that occur in it, numbers in its range, and an inlier to an isolation forest that is fitted on it
+        (`plausibility.support`, `plausibility.inliers`)."""
+        other, forest = copy.copy(self), inliers(self.schema, data)
+        learned = (*self.constraints, *support(self.schema, data), forest)
+        other.constraints = read_constraints(learned, self.schema)
+        other.known = {**self.known, forest.name: forest}
+        other._everybody = merged(self.schema, (), other.constraints)
+        other._queries = SizedCache(QUERY_BYTES, bytes_of)
         return other
 
     # ------------------------------------------------------------------ explanations

@@ -25,6 +25,7 @@ from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import Accepted, Distance, MaxChanges, ProbabilityTarget, Query, Question, RobustToWeights, Target
 from ifonly.problem.already_satisfied import already_decided, broken_by
+from ifonly.problem.boxes import Boxes
 from ifonly.problem.elimination import Elimination, eliminated
 from ifonly.problem.rules.derived import derived_features
 from ifonly.problem.target import TangentTarget
@@ -186,6 +187,42 @@ class CheckedSolver:
         self, resolved: ResolvedTarget, point: Floats, query: Query, distance: float, settings: SearchSettings
     ) -> tuple[float, int, float] | None:
         """Where the method proves soon that nothing is nearer than a distance: a bound, nodes, seconds."""
+        prepared = self._prepared_for_bounds(resolved, query, settings)
+        known = None if prepared is None else getattr(prepared.solver, "nothing_below", None)
+        if prepared is None or known is None:
+            return None
+        if prepared.elimination is None:
+            return known(point, distance, settings.limits)
+        if not prepared.elimination.takes(point[None, :]):
+            return None
+        return known(prepared.elimination.reduced(point[None, :])[0], distance, settings.limits)
+
+    def bounds_in_boxes(
+        self,
+        resolved: ResolvedTarget,
+        point: Floats,
+        query: Query,
+        boxes: Boxes,
+        below: float,
+        settings: SearchSettings,
+    ) -> tuple[Floats, int] | None:
+        """Where the method can tell of many boxes at once: of each a distance, at most `below`, that none of its rows
+        is nearer than; and the nodes that it took. The limits are for all boxes together."""
+        prepared = self._prepared_for_bounds(resolved, query, settings)
+        known = None if prepared is None else getattr(prepared.solver, "bounds_in_boxes", None)
+        if prepared is None or known is None:
+            return None
+        elimination, limits = prepared.elimination, _shared(settings.limits, len(boxes))
+        if elimination is None:
+            return known(point, boxes, below, limits)
+        if not elimination.takes(point[None, :]):
+            return None
+        return known(elimination.reduced(point[None, :])[0], elimination.reduced_boxes(boxes), below, limits)
+
+    def _prepared_for_bounds(
+        self, resolved: ResolvedTarget, query: Query, settings: SearchSettings
+    ) -> PreparedMethod | None:
+        """The method, prepared, where one question is all that there is to it."""
         questions = [self.question(target, query) for target in resolved.alternatives]
         curved = any(isinstance(one.target, ProbabilityTarget) and one.target.curved(self.model) for one in questions)
         robust = any(isinstance(one, RobustToWeights) for one in query.constraints)
@@ -197,14 +234,7 @@ class CheckedSolver:
                 prepared = self._solver(questions[0], settings.method)
         except LimitReached:
             return None
-        known = getattr(prepared.solver, "nothing_below", None)
-        if known is None or (limits.memory_bytes is not None and prepared.nbytes > limits.memory_bytes):
-            return None
-        if prepared.elimination is None:
-            return known(point, distance, limits)
-        if not prepared.elimination.takes(point[None, :]):
-            return None
-        return known(prepared.elimination.reduced(point[None, :])[0], distance, limits)
+        return None if limits.memory_bytes is not None and prepared.nbytes > limits.memory_bytes else prepared
 
     def _lexicographic(
         self, first: CheckedResult, second: CheckedResult, most: int, point: Floats, distance: Distance

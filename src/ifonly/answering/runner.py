@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.answering.box_bounds import PreparedBoxBounds
 from ifonly.answering.branching import Branching, NearestUnder
 from ifonly.answering.checked_results import CheckedResults, TargetResults
 from ifonly.answering.checked_solver import CheckedSolver, PreparedMethod
@@ -214,7 +215,9 @@ class QueryRunner:
     def branching(self, resolved: ResolvedTarget, point: Floats, query: Query, settings: SearchSettings) -> Branching:
         """The branch and bound over the conditions of one person."""
         context = PersonContext(self.model.schema, point, query.measure)
-        return Branching(self.under(resolved, point, self.split(query).plain, settings), context, self.tolerances)
+        plain = self.split(query).plain
+        boxes = PreparedBoxBounds(self.solver, resolved, point, plain, settings)
+        return Branching(self.under(resolved, point, plain, settings), context, self.tolerances, boxes)
 
     def under(self, resolved: ResolvedTarget, point: Floats, plain: Query, settings: SearchSettings) -> NearestUnder:
         """The person's nearest row under the constraints of a query without conditions and under further ones."""

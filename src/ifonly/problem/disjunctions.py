@@ -35,6 +35,8 @@ class Alternative(NamedTuple):
 
     bound: float
     constraints: tuple[Ordinary, ...]
+    boxed: bool = False
+    """One of many balls, of which the constraints on single features leave a small box."""
 
 
 class Condition(Protocol):
@@ -50,6 +52,11 @@ class Condition(Protocol):
         of their bounds: they are asked for one by one."""
 
     def describe(self) -> str: ...
+
+
+def rows_that_meet(condition: Condition) -> Floats | None:
+    """The rows of data that a union of balls is about, which all meet it; None of other conditions."""
+    return getattr(condition, "points", None)
 
 
 def is_condition(constraint: Any) -> TypeGuard[Condition]:

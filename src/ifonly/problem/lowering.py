@@ -26,6 +26,7 @@ from ifonly.errors import QuestionError
 from ifonly.model.operations import KEPT_WEIGHTS
 from ifonly.model.rounding import constant_columns
 from ifonly.model.smooth import Activation, SmoothNetwork
+from ifonly.problem.boxes import Boxes
 from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Part, UnrolledColumns
@@ -183,6 +184,27 @@ class Costs:
         for g in self.question.schema.grids:
             allowed[:, self.start[g]] = lower[:, g] <= upper[:, g]
         return People(points, option, lower, upper, allowed, cost, grid_offset)
+
+    def domains_in(self, point: Floats, boxes: Boxes) -> People:
+        """What one person may change in each of many boxes. Numbers that move in steps keep their whole domain."""
+        one = self.domains(point[None, :])
+        every = one.part([0] * len(boxes))
+        free = self.numeric & (self.step <= 0.0)
+        for g, feature in enumerate(self.question.schema.features):
+            here = slice(int(self.start[g]), int(self.start[g + 1]))
+            if not self.numeric[g]:
+                every.allowed[:, here] &= boxes.allowed[g]
+            elif free[g] or (isinstance(feature, Integer) and not self.relative(g)):
+                domain = Domains(
+                    np.maximum(every.lower[:, g], boxes.lower[:, g]),
+                    np.minimum(every.upper[:, g], boxes.upper[:, g]),
+                    every.allowed[:, here],
+                )
+                if isinstance(feature, Integer):
+                    _to_grid(domain, feature)
+                every.lower[:, g], every.upper[:, g] = domain.lower, domain.upper
+                every.allowed[:, here] = (domain.lower <= domain.upper)[:, None]
+        return every
 
     def relative(self, g: int) -> bool:
         """Must the feature move by whole steps from the person's own value?"""

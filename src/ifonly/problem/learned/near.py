@@ -66,7 +66,7 @@ class Near:
             bound = max(0.0, float(away[i]) - self.reach) if same else 0.0
             rule = AtMostFar(point=point.tolist(), at_most=self.reach, distance=self.distance)
             inside = box(schema, point, self.reach, self.distance)
-            yield Alternative(bound * (1.0 - EDGE), (rule, *inside))
+            yield Alternative(bound * (1.0 - EDGE), (rule, *inside), boxed=True)
 
     def describe(self) -> str:
         return f"within {self.at_most:g} ({self.distance.name}) of a row of the data"

@@ -111,7 +111,7 @@ class LocalOutlierFactor:
             away = self.distance.between(schema, context.before, self.points)
             worth = np.maximum(away - reach, 0.0) * (1.0 - TIE) if context.distance == self.distance else 0.0 * away
             for i in np.argsort(worth, kind="stable").tolist():
-                yield Alternative(float(worth[i]), self._ball(schema, i, Cell))
+                yield Alternative(float(worth[i]), self._ball(schema, i, Cell), boxed=True)
             return
         other = int(self._refusing(schema, after)[0])
         than = self.points[other].tolist()

@@ -93,7 +93,11 @@ class Rule:
         return holds_each(self.formula(schema), after)
 
     def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
-        return normal.parts(self.clauses(columns.schema), columns)
+        *_, kept = self._understood(columns.schema)
+        known: Sequence[Part] | None = kept.get("parts")
+        if known is None:
+            known = kept["parts"] = normal.parts(self.clauses(columns.schema), columns)
+        return known
 
     def describe(self) -> str:
         return syntax.clearly(self.text)

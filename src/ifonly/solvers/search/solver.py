@@ -15,9 +15,10 @@ import numpy as np
 
 from ifonly.caching import cached_property
 from ifonly.problem import Lowered, People
+from ifonly.problem.boxes import Boxes
 from ifonly.problem.parts import END_ROOM
 from ifonly.problem.rule_edges import rounder
-from ifonly.results import Claims, Limits, Listener
+from ifonly.results import Claim, Claims, Limits, Listener
 from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.solvers.search.compiled import KERNELS
 from ifonly.solvers.search.error_bounds import errors_everywhere
@@ -83,11 +84,15 @@ class SearchSolver:
             budget.reporter.done(len(batch))
         else:
             self.robust_search.search(batch, budget)
-            if self.has_edges:
-                self._put_on_ends(batch, budget.quietly())
-                self._look_at_edges(batch, budget.quietly())
-            self.robust_search.bound_without_row(batch, budget.quietly())
+            self._finish(batch, budget)
         return self.packed.claims(batch)
+
+    def _finish(self, batch: SearchBatch, budget: Budget) -> None:
+        """What is left to do once everyone was searched for: edges of rules, and bounds where no row was found."""
+        if self.has_edges:
+            self._put_on_ends(batch, budget.quietly())
+            self._look_at_edges(batch, budget.quietly())
+        self.robust_search.bound_without_row(batch, budget.quietly())
 
     def nothing_below(self, point: Floats, distance: float, limits: Limits) -> tuple[float, int, float] | None:
         """Where nothing is nearer than this distance by more than the gap: a bound, the nodes and the seconds that it
@@ -102,12 +107,41 @@ class SearchSolver:
 
     def ruled_out(self, people: People, distance: float, limits: Limits) -> tuple[float, int, float] | None:
         """The same of one person who may change so much."""
-        point = people.factual[0]
-        batch, cost = self.packed.batch(people, self.errors), self.packed.cost(distance)
-        batch.best[0, :-1], batch.best[0, -1] = np.where(self.lowered.numeric, 0.0, point), cost
-        Budget(limits, 1, ProgressReporter(0, None)).on(self.packed, batch, np.full(1, math.inf))
-        lower = float(self.packed.claims(batch).lower[0])
-        closed = not batch.stops and batch.best[0, -1] == cost and self.tolerances.close(lower, distance)
+        batch = self._cut_off(people, distance, limits)
+        return self._nothing_found(batch, distance)
+
+    def nearest_below(self, people: People, distance: float, limits: Limits) -> Claim:
+        """The nearest row of one person who may change so much, if one is nearer than a distance; else a bound."""
+        batch = self._cut_off(people, distance, limits)
+        if known := self._nothing_found(batch, distance):
+            return Claim(point=None, lower=known[0], method="search", nodes=known[1], seconds=known[2])
+        budget, bound = Budget(limits, 1, ProgressReporter(0, None)), self.lowered.question.rounding_bound
+        found = not batch.stops and batch.best[0, -1] < self.packed.cost(distance)
+        if bound is None or not found or self.robust_search.unsettled(batch):
+            return self.among(people, budget)[0]
+        batch.rounding_bound[:] = bound  # the row reaches that, whatever is rounded: no other search is needed
+        batch.lower_any_rounding[:] = self.packed.distance(batch.lower)
+        self._finish(batch, budget)
+        return self.packed.claims(batch)[0]
+
+    def bounds_in_boxes(self, point: Floats, boxes: Boxes, distance: float, limits: Limits) -> tuple[Floats, int]:
+        """Of each box a distance below which it has no row, up to the one given; and the nodes that it took."""
+        self.packed.kernels.prepare()
+        batch = self._cut_off(self.lowered.domains_in(point, boxes), distance, limits)
+        return np.minimum(self.packed.claims(batch).lower, distance), int(batch.nodes.sum())
+
+    def _cut_off(self, people: People, distance: float, limits: Limits) -> SearchBatch:
+        """People, searched for rows nearer than a distance only."""
+        batch = self.packed.batch(people, self.errors)
+        batch.best[:, :-1] = np.where(self.lowered.numeric, 0.0, people.factual)
+        batch.best[:, -1] = self.packed.cost(distance)
+        Budget(limits, 1, ProgressReporter(0, None)).on(self.packed, batch, np.full(len(batch), math.inf))
+        return batch
+
+    def _nothing_found(self, batch: SearchBatch, distance: float) -> tuple[float, int, float] | None:
+        """The bound, the nodes and the seconds, where it is proven that nothing is nearer by more than the gap."""
+        lower, found = float(self.packed.claims(batch).lower[0]), batch.best[0, -1] != self.packed.cost(distance)
+        closed = not batch.stops and not found and self.tolerances.close(lower, distance)
         return (lower, int(batch.nodes[0]), float(batch.seconds[0])) if closed else None
 
     @cached_property

@@ -26,6 +26,7 @@ def _functions() -> tuple[Mapping[str, Any], int]:
         "share": prices.share,
         "begin": search.begin,
         "advance": search.advance,
+        "sums_at": search.sums_at,
         "list_regions": regions.list_regions,
         "merge_lists": regions.merge_lists,
         "begin_boxes": maximum.begin_boxes,
@@ -64,6 +65,7 @@ def _try_out(kernel: Any) -> None:
     opened = search.opened(OpenBox(everything(forest), no_shares(forest), 1), 0.0)
     assert opened is not None
     kernel.advance(forest, opened.table, search.person, opened.stack, search.state, 1, NOWHERE)
+    kernel.sums_at(forest, opened.stack.near[0], np.zeros(len(forest.value)))
     first = FirstRow(solver.packed, people, 0, Limits(nodes=1), quiet, threading.Event())
     first.claim()
     kernel.merge_lists(first.domain.choice, first.regions, first.regions, 4)

@@ -39,10 +39,15 @@ from ifonly.solvers.search.trees.kernels.layout import (
     HEIGHT,
     LEFT_OVER,
     LOOK,
+    LOST,
     MEMORY,
+    NEED,
     NODES,
+    NOT_ASKED,
     REQUIRED,
+    SLACK,
     SLICE,
+    UNKNOWN,
     Forest,
     PricedPerson,
     Stack,
@@ -52,7 +57,7 @@ from ifonly.solvers.search.trees.kernels.prices import Priced
 from ifonly.solvers.search.trees.kernels.shares import Shares
 from ifonly.solvers.search.trees.open_boxes import OpenBox, OpenedBox, everything, halves, no_shares
 from ifonly.solvers.search.trees.pack import enlarged, new_stack, new_state
-from ifonly.solvers.search.trees.rules import RuledBoxes, elsewhere
+from ifonly.solvers.search.trees.rules import RuledBoxes, elsewhere, holds_other
 from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
@@ -240,6 +245,8 @@ class ForestSearch:
             table = kernel.build(forest, person, ball, near, total, cutoff, depth, priced)
         stack = new_stack(forest, table, FIRST_BOXES)
         kernel.begin(forest, table, person, box, max(bound, total), stack, self.state)
+        if self.packed.rules is not None and self.packed.rules.networks is not None:
+            stack.other[0, 0] = UNKNOWN
         return OpenedBox(max(bound, total), table, stack, shares, part.split or split)
 
     def _farthest(self) -> float:
@@ -277,7 +284,7 @@ class ForestSearch:
                 return self._claim(0.0, None)
             if code != MEMORY:
                 self.other = NOWHERE
-            if code == LOOK and self._looked(self.stack) and not self._must_stop():
+            if code in (LOOK, LOST) and self._looked(self.stack, code) and not self._must_stop():
                 continue
             seconds = time.perf_counter() - self.begun
             if claim := self._interrupted(code, seconds):
@@ -302,7 +309,7 @@ class ForestSearch:
                 stopped = self.limits.memory
             else:
                 self.stack = enlarged(self.stack)
-        if stopped is not None or code == LOOK:
+        if stopped is not None or code in (LOOK, LOST):
             return self._claim(lower, stopped or self.stopped)
         if seconds >= self.report_at:
             self._report(lower, seconds)
@@ -313,41 +320,49 @@ class ForestSearch:
         self.reporter.report(distance(lower), distance(best), int(self.state.count[NODES]), seconds)
         self.report_at = seconds + REPORT_SECONDS
 
-    def _looked(self, stack: Stack) -> bool:
-        """Judge the nearest point of the box on top by the rules, or else find the nearest row of the box that they
-        admit; the box is then closed, or split between the two. False if a limit was reached on the way.
+    def _looked(self, stack: Stack, code: int) -> bool:
+        """Judge the nearest point of the box on top by the rules (LOOK), or else find the nearest row of the box that
+        they admit; the box is then closed, or split between the two. False if a limit was reached on the way.
         """
-        state, s, features = self.state, int(self.state.count[HEIGHT]) - 1, len(self.forest.choice)
-        near = self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]]
-        assert self.packed.rules is not None
-        near = self.packed.rules.completed(near)
-        admitted = self.packed.rules.admits(self.people.factual[self.i], near)
-        if admitted and self._registered(near, float(stack.bound[s])):
-            state.count[HEIGHT] -= 1
-            return True
-        box = stack.least[s], stack.most[s], stack.left[s].reshape(features, -1)
-        below = self.packed.distance(float(state.number[BEST]))
-        claim = self.packed.rules.nearest(self.people.part([self.i]), box, below, self._rest())
+        rules, s = self.packed.rules, int(self.state.count[HEIGHT]) - 1
+        assert rules is not None
+        if code == LOOK:
+            near = rules.completed(self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]])
+            if rules.admits(self.people.factual[self.i], near) and self._registered(near, float(stack.bound[s])):
+                return self._closed()
+            if holds_other(self.forest, stack, s) and (stack.other[s] != stack.near[s]).any():
+                self.other = stack.other[s].copy()  # the nearest row of a larger box is that of this one
+                return True
+        below = self.packed.distance(float(self.state.number[BEST]))
+        box = stack.least[s], stack.most[s], stack.left[s].reshape(len(self.forest.choice), -1)
+        claim = rules.nearest(self.people.part([self.i]), box, below, self._rest())
         self.other_nodes += claim.nodes
         if claim.stop is not None:
             self.stopped = claim.stop
             return False
         stack.bound[s] = max(stack.bound[s], self.packed.cost(claim.lower))
         if claim.point is None and claim.lower < math.inf and self.packed.tolerances.close(claim.lower, below):
-            self.residual = min(self.residual, float(stack.bound[s]))  # nothing is nearer than the best row
-            state.count[HEIGHT] -= 1
-            return True
-        found = claim.point is not None and self._registered(claim.point, float(stack.bound[s]))
+            return self._closed(float(stack.bound[s]))  # nothing is nearer than the best row
+        found = claim.point is not None and self._registered_from_networks(claim.point, float(stack.bound[s]))
         if found or claim.lower == math.inf:
-            state.count[HEIGHT] -= 1
+            return self._closed()
+        cells = None if claim.point is None else self.packed.cells.of_point(claim.point)
+        if rules.networks is not None:
+            stack.other[s] = NOT_ASKED if cells is None else cells
+        if code == LOST:
+            if not holds_other(self.forest, stack, s):  # what follows from causes may lead out of a box
+                stack.other[s] = NOT_ASKED
             return True
-        self.other = (
-            elsewhere(self.forest, stack, s) if claim.point is None else self.packed.cells.of_point(claim.point)
-        )
+        self.other = elsewhere(self.forest, stack, s) if cells is None else cells
         if not len(self.other) or (self.other == stack.near[s]).all():  # on an edge: nothing to split the box at
-            self.residual = min(self.residual, float(stack.bound[s]))
             self.other = NOWHERE
-            state.count[HEIGHT] -= 1
+            return self._closed(float(stack.bound[s]))
+        return True
+
+    def _closed(self, residual: float = math.inf) -> bool:
+        """The box on top is done with; `residual`: what its rows cost at least, if some may be left."""
+        self.residual = min(self.residual, residual)
+        self.state.count[HEIGHT] -= 1
         return True
 
     def _must_stop(self) -> bool:
@@ -371,6 +386,13 @@ class ForestSearch:
             self.state.number[BEST], self.found = cost, point
         self.residual = min(self.residual, bound)
         return True
+
+    def _registered_from_networks(self, point: Floats, bound: float) -> bool:
+        """The same of a row of the search for networks, which the trees refuse most often: that is seen by sums."""
+        sums = np.zeros(len(self.forest.value))
+        self.packed.kernels.now.sums_at(self.forest, self.packed.cells.of_point(point), sums)
+        reached = sums >= self.forest.demand[NEED] - self.forest.demand[SLACK]
+        return bool(reached.all()) and self._registered(point, bound)
 
     def _rest(self) -> Limits:
         """What is left of the limits."""

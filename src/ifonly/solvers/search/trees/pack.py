@@ -180,6 +180,7 @@ def new_stack(forest: Forest, table: LeafTable, capacity: int) -> Stack:
         must=np.zeros((capacity, features), dtype=np.uint8),
         alive=np.zeros((capacity, len(table.alive)), dtype=np.uint64),
         at=np.zeros((capacity, table.tree.shape[1] - 1), dtype=np.int32),
+        other=np.zeros((capacity, features), dtype=np.int32),
         bound=np.zeros(capacity),
     )
 

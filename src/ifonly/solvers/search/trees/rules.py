@@ -66,9 +66,10 @@ class RuledBoxes:
         """The nearest such row of one person, with cells between least and most (choices: left), if one is nearer than
         a distance."""
         inside = self._inside(people, *box)
-        if below < math.inf and (known := self.solver.ruled_out(inside, below, limits)):
-            return Claim(point=None, lower=known[0], method="search", nodes=known[1], seconds=known[2])
-        claim = self.solver.among(inside, Budget(limits, 1, ProgressReporter(0, None)))[0]
+        if below < math.inf:
+            claim = self.solver.nearest_below(inside, below, limits)
+        else:
+            claim = self.solver.among(inside, Budget(limits, 1, ProgressReporter(0, None)))[0]
         if claim.point is None:
             return claim
         # changes are searched for, and the end of a box that is next to the person's own value is lost in the sum
@@ -135,6 +136,16 @@ class RuledBoxes:
             first, last = steps_between(own, step, lower, upper)
             lower, upper = stepped(own, first, step), stepped(own, last, step)
         return lower, upper
+
+
+def holds_other(forest: Forest, stack: Stack, s: int) -> bool:
+    """Is the nearest row that the networks accept known, and in the box?"""
+    cells = stack.other[s]
+    if cells[0] < 0:
+        return False
+    word = stack.left[s].reshape(len(cells), -1)[np.arange(len(cells)), np.where(forest.choice, cells >> 6, 0)]
+    kept = (word >> (cells & 63).astype(np.uint64)) & np.uint64(1) != 0
+    return bool(np.where(forest.choice, kept, (stack.least[s] <= cells) & (cells <= stack.most[s])).all())
 
 
 def elsewhere(forest: Forest, stack: Stack, s: int) -> NDArray[np.int32]:

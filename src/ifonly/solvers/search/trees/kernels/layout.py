@@ -41,8 +41,11 @@ SOURCES = fingerprint(__file__)
 
 ADDITIVE, MAXIMUM = 0, 1
 """How costs become a distance: their sum (under l2 of squares), or their maximum."""
-DONE, SLICE, MEMORY, LOOK = 0, 1, 2, 3
-"""Why the search returned: finished, the slice of nodes is used up, the stack is full, a box must be looked at."""
+DONE, SLICE, MEMORY, LOOK, LOST = 0, 1, 2, 3, 4
+"""Why the search returned: finished, the slice of nodes is used up, the stack is full, a box must be looked at, a box
+has lost the row that networks accept."""
+UNKNOWN, NOT_ASKED = -1, -2
+"""In the place of that row (`Stack.other`)."""
 
 # ---- Forest.node (int32 rows)
 COLUMN, CUT, LEFT, RIGHT, LEAF = 0, 1, 2, 3, 4
@@ -169,6 +172,9 @@ class Stack(NamedTuple):
     alive: Words
     at: Places
     """(box, tree): the bit of the leaf that the nearest point falls into."""
+    other: Places
+    """Beside networks: the cells of the nearest row that they accept. First UNKNOWN where a box has lost it, and
+    NOT_ASKED where networks are not asked about boxes."""
     bound: Floats
 
 

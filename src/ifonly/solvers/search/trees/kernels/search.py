@@ -37,25 +37,28 @@ from ifonly.solvers.search.trees.kernels.layout import (
     LEAST,
     LEFT_OVER,
     LOOK,
+    LOST,
     MEMORY,
     MOST,
     MUST,
     NEED,
     NODES,
+    NOT_ASKED,
     ONCE,
     OUTER,
     SLACK,
     SLICE,
     SOURCES,
+    UNKNOWN,
     WORD,
 )
-from ifonly.solvers.search.trees.kernels.points import fulfils, has, leaf_of
+from ifonly.solvers.search.trees.kernels.points import fulfils, has, leaf_of, sums_of
 
 EQUAL = 1e-12
 """Relative: costs that are as close as this count as equal."""
 ONE = np.uint64(1)
 NOTHING = np.uint64(0)
-CLOSED, OPEN, ASK = 0, 1, 2
+CLOSED, OPEN, ASK, ASK_NETWORKS = 0, 1, 2, 3
 
 
 @njit(**ONCE)
@@ -115,9 +118,27 @@ def bounded(forest, table, stack, state, s, cutoff):
     return True
 
 
+@njit(**INNER)
+def _has_lost(forest, stack, s):
+    """Is the nearest row that the networks accept no more in the box?"""
+    if stack.other[s, 0] < 0:
+        return stack.other[s, 0] == UNKNOWN
+    width = forest.sets.shape[1]
+    for g in range(len(forest.choice)):
+        cell = stack.other[s, g]
+        if forest.choice[g]:
+            if (stack.left[s, g * width + cell // 64] >> np.uint64(cell % 64)) & ONE == NOTHING:
+                return True
+        elif cell < stack.least[s, g] or cell > stack.most[s, g]:
+            return True
+    return False
+
+
 @njit(**ONCE)
 def settle(forest, table, person, stack, state):
-    """Look at the box on top: CLOSED, OPEN if it must be split, ASK if its nearest point must be judged by rules."""
+    """Look at the box on top: CLOSED, OPEN if it must be split, ASK if its nearest point must be judged by rules,
+    ASK_NETWORKS if these may have no row in it.
+    """
     s = state.count[HEIGHT] - 1
     if person.most < len(forest.choice) or len(forest.pairs):
         if not _changes(forest, table, person, stack, s):
@@ -143,7 +164,7 @@ def settle(forest, table, person, stack, state):
             return CLOSED
         if settled(table, stack, s):
             return CLOSED
-    return OPEN
+    return ASK_NETWORKS if _has_lost(forest, stack, s) else OPEN
 
 
 @njit(**ONCE)
@@ -182,18 +203,9 @@ def _wants(forest, table, stack, s, state, v):
         _want(forest, stack, s, state, table.leaf[best], max(table.gives[best] - table.gives[at], 1e-300))
 
 
-@njit(**ONCE)
-def choose(forest, table, stack, state):
-    """The split that the best leaves want most and the nearest point breaks: (feature, side, cell or limit)."""
-    s, priced = state.count[HEIGHT] - 1, len(table.settled) > len(forest.value)
-    state.touched[0] = 0
-    for v in range(table.tree.shape[1] - 1):
-        if priced == (table.tree[CONDITION, v] == len(forest.value)):
-            _wants(forest, table, stack, s, state, v)
-    if priced and state.touched[0] == 0:
-        for v in range(table.tree.shape[1] - 1):
-            if table.tree[CONDITION, v] < len(forest.value):
-                _wants(forest, table, stack, s, state, v)
+@njit(**INNER)
+def _most_wanted(forest, state):
+    """The split with the most credit: (feature, side, cell or limit), feature -1 if none has any."""
     most, chosen = -1.0, -1
     for i in range(1, state.touched[0] + 1):
         place, side = state.touched[i] // 2, state.touched[i] % 2
@@ -207,6 +219,21 @@ def choose(forest, table, stack, state):
     while forest.start[g + 1] <= chosen // 2:
         g += 1
     return g, chosen % 2, state.preferred[g] if forest.choice[g] else chosen // 2 - forest.start[g]
+
+
+@njit(**ONCE)
+def choose(forest, table, stack, state):
+    """The split that the best leaves want most and the nearest point breaks: (feature, side, cell or limit)."""
+    s, priced = state.count[HEIGHT] - 1, len(table.settled) > len(forest.value)
+    state.touched[0] = 0
+    for v in range(table.tree.shape[1] - 1):
+        if priced == (table.tree[CONDITION, v] == len(forest.value)):
+            _wants(forest, table, stack, s, state, v)
+    if priced and state.touched[0] == 0:
+        for v in range(table.tree.shape[1] - 1):
+            if table.tree[CONDITION, v] < len(forest.value):
+                _wants(forest, table, stack, s, state, v)
+    return _most_wanted(forest, state)
 
 
 @njit(**INNER)
@@ -236,14 +263,21 @@ def open_tree(forest, table, stack, s):
 
 
 @njit(**ONCE)
-def tell_apart(forest, stack, s, other):
-    """A split between the nearest point and another one; feature -1 where no tree tells the two apart."""
+def tell_apart(forest, stack, s, state, other):
+    """The split between the nearest point and another one that tells most of what the trees make of the two; feature
+    -1 where no tree tells them apart.
+    """
+    near = stack.near[s]
+    state.touched[0] = 0
     for t in range(len(forest.roots)):
         leaf = leaf_of(forest.node, forest.sets, forest.choice, forest.roots[t], other)
-        g, side, place = broken(forest, stack.near[s], leaf)
-        if g >= 0:
-            return g, side, place
-    return np.int64(-1), 0, 0
+        own = leaf_of(forest.node, forest.sets, forest.choice, forest.roots[t], near)
+        if leaf != own:
+            loss = 1e-300
+            for j in range(len(forest.value)):
+                loss += max(forest.value[j, own] - forest.value[j, leaf], 0.0)
+            _want(forest, stack, s, state, leaf, loss)
+    return _most_wanted(forest, state)
 
 
 @njit(**ONCE)
@@ -252,6 +286,7 @@ def _copy(stack, s):
     for g in range(stack.least.shape[1]):
         stack.least[s + 1, g], stack.most[s + 1, g] = stack.least[s, g], stack.most[s, g]
         stack.near[s + 1, g], stack.must[s + 1, g] = stack.near[s, g], stack.must[s, g]
+        stack.other[s + 1, g] = stack.other[s, g]
     for w in range(stack.left.shape[1]):
         stack.left[s + 1, w] = stack.left[s, w]
     for w in range(stack.alive.shape[1]):
@@ -291,7 +326,7 @@ def _begin(forest, table, person, box, bound, stack, state):
             return
     for w in range(len(table.alive)):
         stack.alive[0, w] = table.alive[w]
-    stack.bound[0] = bound
+    stack.bound[0], stack.other[0, 0] = bound, NOT_ASKED
     for v in range(table.tree.shape[1] - 1):
         place_point(forest, table, stack, 0, v)
     state.count[HEIGHT] = 1
@@ -314,13 +349,15 @@ def run(forest, table, person, stack, state, end, other):
             return MEMORY
         s = state.count[HEIGHT] - 1
         if apart:
-            g, side, place = tell_apart(forest, stack, s, other)
+            g, side, place = tell_apart(forest, stack, s, state, other)
             apart = False
         else:
             state.count[NODES] += 1
             found = settle(forest, table, person, stack, state)
             if found == ASK:
                 return LOOK
+            if found == ASK_NETWORKS:
+                return LOST
             if found == CLOSED:
                 state.count[HEIGHT] -= 1
                 continue
@@ -339,3 +376,9 @@ def run(forest, table, person, stack, state, end, other):
 def advance(forest, table, person, stack, state, nodes, other):
     """Go on for so many nodes. First split the box on top between its nearest point and another (none: empty)."""
     return run(forest, table, person, stack, state, state.count[NODES] + nodes, other)
+
+
+@with_cache(SOURCES, **OUTER)
+def sums_at(forest, cells, sums):
+    """The sums of the leaves that a point falls into, one per condition."""
+    sums_of(forest, cells, sums)
