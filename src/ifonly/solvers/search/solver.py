@@ -86,7 +86,7 @@ class SearchSolver:
             if self.has_edges:
                 self._put_on_ends(batch, budget.quietly())
                 self._look_at_edges(batch, budget.quietly())
-            self.robust_search.bound_without_row(batch, budget.quietly())
+            self.robust_search.bound_without_row(batch, budget)
         return self.packed.claims(batch)
 
     def nothing_below(self, point: Floats, distance: float, limits: Limits) -> tuple[float, int, float] | None:
