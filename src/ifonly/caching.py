@@ -214,6 +214,11 @@ def cached(most_bytes: int) -> Callable[[Function], Function]:
     return decorate
 
 
+_LEAVES = frozenset((int, float, str, bool, bytes, type(None), np.ndarray, np.float64))
+"""Types of values that hold no others that count."""
+_COLLECTIONS = (list, tuple, set, frozenset)
+
+
 def bytes_of(value: Any, without: Iterable[Any] = ()) -> int:
     """About what a value takes with all that it holds: arrays, containers, objects of this package; each counted once,
     and nothing of what is listed in `without`.
@@ -227,9 +232,12 @@ def bytes_of(value: Any, without: Iterable[Any] = ()) -> int:
             continue
         seen.add(id(one))
         total += sys.getsizeof(one, 0)
+        if type(one) in _LEAVES:  # most of what there is
+            continue
         if isinstance(one, dict):
-            waiting += [*one.keys(), *one.values()]
-        elif isinstance(one, list | tuple | set | frozenset):
+            waiting += one.keys()
+            waiting += one.values()
+        elif isinstance(one, _COLLECTIONS):
             waiting += one
         elif type(one).__module__.startswith("ifonly"):
             waiting += vars(one).values() if hasattr(one, "__dict__") else ()

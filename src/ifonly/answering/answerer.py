@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +45,7 @@ from ifonly.problem.rules.derived import derived_features
 from ifonly.results import Answer, Failed, Listener, NoneExists, Progress, Reasons
 from ifonly.results.records import Records, records_of
 from ifonly.solvers.search import Search
-from ifonly.tolerances import Tolerances
+from ifonly.tolerances import FEW, Tolerances
 
 RESTRICTED_BYTES = 2**28
 """Models of people with missing numbers, by their names."""
@@ -264,7 +265,7 @@ class Answerer:
         """One answer per point, under the same constraints."""
         batch = self.runner.batch(points, rows)
         found = self.runner.find(batch, query, settings)
-        with without_gc():
+        with nullcontext() if len(rows) < FEW else without_gc():
             answers = list(self.builder.answers(batch, rows, found, query))
         if not settings.reasons:
             return answers

@@ -136,6 +136,15 @@ class Model:
         return self.function.without_constants(constant_columns(self.schema))
 
     @cached_property
+    def searched_layers(self) -> Network:
+        """The affine layers that a search works on: columns that are the same in every row are part of the first bias.
+        Between them are ReLUs, or the activations of a smooth network."""
+        smooth = self.function.as_smooth_network()
+        if smooth is None and isinstance(self._sharp, Network):
+            return self._sharp
+        return (self.network if smooth is None else smooth.linear).without_constants(constant_columns(self.schema))
+
+    @cached_property
     def _exact(self) -> NDArray[np.bool_]:
         return exact_columns(self.schema, self.precision)
 

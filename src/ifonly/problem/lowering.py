@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.model.operations import KEPT_WEIGHTS
-from ifonly.model.rounding import constant_columns
 from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.problem.boxes import Boxes
 from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
@@ -370,8 +369,7 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
     start, unroll = costs.start, unrolling(schema, costs.start)
     c, d = question.conditions
     smooth = question.model.function.as_smooth_network()
-    network = (smooth.linear if smooth else question.model.network).without_constants(constant_columns(schema))
-    stack = [(layer.weight, layer.bias) for layer in network.layers]
+    stack = [(layer.weight, layer.bias) for layer in question.model.searched_layers.layers]
     check_limits(sum(weight.nbytes for weight, _ in stack))
     stack[-1] = (c @ stack[-1][0], c @ stack[-1][1] - d)
     stack[0] = (stack[0][0] @ unroll, stack[0][1])

@@ -66,7 +66,8 @@ def errors_everywhere(lowered: Lowered) -> Errors:
     """Over the whole schema: the same for everyone."""
     ends = [(f.lower, f.upper) if isinstance(f, Numeric) else (0.0, 0.0) for f in lowered.question.schema.features]
     low, high = np.array(ends).T
-    return errors_within(lowered, Boxes(low[None, :], high[None, :], np.ones((1, lowered.width), dtype=np.bool_)))
+    everything = Boxes(low[None, :], high[None, :], np.ones((1, lowered.width), dtype=np.bool_))
+    return errors_within(lowered, everything, lowered.question.model.error[None, :])
 
 
 class Boxes(NamedTuple):

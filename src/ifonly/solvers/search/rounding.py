@@ -150,10 +150,12 @@ class RobustSearch:
     def bound_without_row(self, batch: SearchBatch, budget: Budget) -> None:
         """People for whom no row was found, though no limit was hit: their bound becomes one on all rows that some
         rounding may accept."""
-        empty = np.flatnonzero(batch.best[:, -1] == math.inf).tolist()
+        empty = [i for i, cost in enumerate(batch.best[:, -1].tolist()) if cost == math.inf]
         members = [i for i in empty if batch.lower[i] < math.inf and i not in batch.stops]
+        if not members:
+            return
         robust = batch.lower[members]
-        self._rule_out(batch, [i for i in members if math.isnan(batch.lower_any_rounding[i])], budget)
+        self._rule_out(batch, [i for i in members if math.isnan(batch.lower_any_rounding[i])], budget.quietly())
         known = [(i, low) for i, low in zip(members, robust.tolist(), strict=True) if i not in batch.stops]
         for i, low in known:
             batch.lower[i] = min(low, float(self._costs(batch.lower_any_rounding[i : i + 1])[0]))

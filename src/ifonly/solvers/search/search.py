@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pkgutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -54,9 +55,11 @@ class Search:
 
         A fork waits for it: it would copy the locks of modules that are half imported.
         """
+        searches = {one.model.function.search: SEARCHES[one.model.function.search] for one in question.members}
+        if all(search.ready for search in searches.values()):
+            return
         with PREPARING:
-            for kind in {one.model.function.search for one in question.members}:
-                search = SEARCHES[kind]
+            for search in searches.values():
                 import_module(search.module)
                 if search.prepared_with_kernels:
                     search.kernels().prepare()
@@ -118,6 +121,14 @@ class KindSearch:
     kernels_at: str
     prepare: Callable[[Search, Question, Tolerances], Solver]
     prepared_with_kernels: bool = False
+
+    @property
+    def ready(self) -> bool:
+        """Is there nothing left to load before a question is prepared?"""
+        module = sys.modules.get(self.module)
+        if module is None or getattr(module.__spec__, "_initializing", False):  # another thread is about to
+            return False
+        return not self.prepared_with_kernels or self.kernels().now is not None
 
     def kernels(self) -> Kernels:
         found: Kernels = pkgutil.resolve_name(self.kernels_at)

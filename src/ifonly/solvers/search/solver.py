@@ -92,7 +92,7 @@ class SearchSolver:
         if self.has_edges:
             self._put_on_ends(batch, budget.quietly())
             self._look_at_edges(batch, budget.quietly())
-        self.robust_search.bound_without_row(batch, budget.quietly())
+        self.robust_search.bound_without_row(batch, budget)
 
     def nothing_below(self, point: Floats, distance: float, limits: Limits) -> tuple[float, int, float] | None:
         """Where nothing is nearer than this distance by more than the gap: a bound, the nodes and the seconds that it
