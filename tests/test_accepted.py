@@ -26,8 +26,9 @@ from ifonly import (
     Schema,
     ScoreTarget,
     certify,
+    check,
 )
-from ifonly.errors import QuestionError, UnsupportedQuestion
+from ifonly.errors import QuestionError
 from ifonly.methods import MipObj
 from ifonly.model import network_model
 
@@ -161,9 +162,11 @@ def test_wrong(constraint: object, message: str) -> None:
         Explainer(CREDIT).explain(PERSON, constraints=[constraint()])  # type: ignore[operator]
 
 
-def test_certificates_refuse_it() -> None:
-    with pytest.raises(UnsupportedQuestion, match="A certificate cannot state that another model decides"):
-        certify(Explainer(CREDIT), PERSON, constraints=[CHECK])
+def test_certificates_state_it() -> None:
+    explainer = Explainer(CREDIT)
+    checked = check(certify(explainer, PERSON, constraints=[CHECK]))
+    assert checked.valid and "by model 1" in checked.statement
+    assert checked.lower == pytest.approx(explainer.explain(PERSON, constraints=[CHECK]).upper, abs=1e-6)
 
 
 def test_a_search_that_is_cut_short_keeps_the_bound_of_fewer_models() -> None:

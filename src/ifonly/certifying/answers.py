@@ -17,8 +17,9 @@ from ifonly.certificate.format import Certificate
 from ifonly.certifying.certifier import Certifier, ClaimingExplainer, certificate_of_any, certify
 from ifonly.certifying.different import different_data
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
+from ifonly.certifying.statement import StatedExtras
 from ifonly.errors import UnsupportedQuestion
-from ifonly.problem import Distance, Query, Question
+from ifonly.problem import Query, Question
 from ifonly.problem.disjunctions import PersonContext
 from ifonly.problem.diversity import Diversity, different, settled_reals
 from ifonly.problem.query import query_of
@@ -44,19 +45,12 @@ def certify_fewest(explainer: ClaimingExplainer, row: Any, query: Query) -> Cert
 
 
 def certify_diverse(
-    explainer: ClaimingExplainer,
-    row: Any,
-    several: int | Diversity,
-    query: Query | None = None,
-    *,
-    target: Any = None,
-    distance: str | Distance | None = None,
-    constraints: Sequence[Any] = (),
+    explainer: ClaimingExplainer, row: Any, several: int | Diversity, query: Query | None = None
 ) -> tuple[Certificate, ...]:
     """The answers of `explainer.explain_diverse(row, several, ...)`, a certificate each: the nearest row that differs
     from all earlier ones. A set that ends before it is full ends with the certificate that there is no further row.
     """
-    query = query_of(query, target, distance, constraints)
+    query = query_of(query)
     diversity = several if isinstance(several, Diversity) else Diversity(several)
     answers = explainer.explain_diverse(row, diversity, query)
     questions, point = explainer.questions(row, query)
@@ -95,7 +89,7 @@ def _of_answer(
     exact = in_real_arithmetic(questions, [answer.rounding_bound] * len(questions))
     others, tolerances = other_models(exact), explainer.tolerances
     certifiers = [
-        Certifier(one, tolerances, deployed=asked, others=others, more=more)
+        Certifier(one, tolerances, deployed=asked, extras=StatedExtras(others, more))
         for one, asked in zip(exact, questions, strict=True)
     ]
     if len(certifiers) > 1:

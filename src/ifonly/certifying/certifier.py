@@ -38,11 +38,18 @@ from ifonly.certificate.check.statement import SQUARED, Statement, read_statemen
 from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, stamp
 from ifonly.certifying.effort import Effort, ProofBudget, Verification
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
-from ifonly.certifying.statement import grids, hexes, question_data, question_of, stated_planes
+from ifonly.certifying.statement import (
+    NO_EXTRAS,
+    StatedExtras,
+    grids,
+    hexes,
+    question_data,
+    question_of,
+    stated_planes,
+)
 from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import (
-    Accepted,
     Distance,
     Question,
     Steps,
@@ -132,14 +139,15 @@ def _certifiers(
 ) -> tuple[list[Certifier], list[Claim]]:
     """Of each alternative of the question, in real arithmetic; and what the explainer's method claims of it."""
     tolerances, others = explainer.tolerances, other_models(questions)
-    deployed = [Certifier(question, tolerances, others=others) for question in questions]
+    deployed = [Certifier(question, tolerances, extras=StatedExtras(others)) for question in questions]
     claims = [_claimed(explainer, one, point) for one in deployed]
     rounding = [max(claim.rounding_bound for claim in claims)] * len(claims)
     exact = in_real_arithmetic(questions, rounding)
     others = other_models(exact)
     triples = zip(exact, questions, claims, strict=True)
     certifiers = [
-        Certifier(one, tolerances, deployed=asked, others=others, claim=claim) for one, asked, claim in triples
+        Certifier(one, tolerances, deployed=asked, extras=StatedExtras(others, claim=claim))
+        for one, asked, claim in triples
     ]
     kept = [replace(one, record=None) if isinstance(one.record, PlanesRecord) else one for one in claims]
     return certifiers, kept
@@ -238,9 +246,8 @@ class Certifier:
     Leaves of floating point that are doubtful, and small trees, are verified by the checker's own arithmetic, and
     closed there anew where they do not hold (docs/certificate.md). `verified`: True verifies all of every tree, which
     takes up to three times as long, more for large trees; False verifies nothing. `deployed` is the question to the
-    model whose scores of the witness are recorded, where that is another one. `others`: all models that the
-    alternatives of a question ask, of which this one may ask some. `more`: further constraints, as a certificate states
-    them. `claim`: of a probability of one of several classes, what the search left of it.
+    model whose scores of the witness are recorded, where that is another one. `extras`: what is
+    stated beside the question.
     """
 
     def __init__(
@@ -250,15 +257,13 @@ class Certifier:
         *,
         verified: bool | None = None,
         deployed: Question | None = None,
-        others: Sequence[Accepted] | None = None,
-        more: Sequence[dict[str, Any]] = (),
-        claim: Claim | None = None,
+        extras: StatedExtras = NO_EXTRAS,
     ) -> None:
         self.question, self.tolerances, self.verified = question, tolerances, verified
         self.deployed = deployed or question
-        self._data = question_data(question, others)
-        self._data["constraints"] += more
-        self._planes = stated_planes(question, claim)
+        self._data = question_data(question, extras.others)
+        self._data["constraints"] += extras.constraints
+        self._planes = stated_planes(question, extras.claim)
         self._meter = ProofBudget()
 
     @property

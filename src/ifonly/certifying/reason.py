@@ -14,11 +14,11 @@ from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.reasons import CLAIMS, StatedReason, check_contrasts
 from ifonly.certificate.check.statement import Statement
 from ifonly.certificate.format import Certificate, stamp
-from ifonly.certifying.certifier import Certifier, ClaimingExplainer, proof_trees, within_limits
+from ifonly.certifying.certifier import Certifier, ClaimingExplainer, Parts, proof_trees, within_limits
 from ifonly.certifying.effort import Effort, Verification
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
 from ifonly.certifying.prover import Nearer, Unclosed
-from ifonly.certifying.statement import hexes
+from ifonly.certifying.statement import StatedExtras, hexes
 from ifonly.errors import UnsupportedQuestion
 from ifonly.problem.sufficiency import Sufficiency, sufficiency_of
 from ifonly.results.claim import Claim
@@ -56,17 +56,14 @@ def certify_reason(
     with within_limits(explainer.limits):
         exact = in_real_arithmetic(questions, [None] * len(questions))
         others, tolerances = other_models(exact), explainer.tolerances
-        fixed = [{"kind": "fixed", "feature": name} for name in names]
-        free = [Certifier(one, tolerances, others=others) for one in exact]
-        held = [Certifier(one, tolerances, others=others, more=fixed) for one in exact]
+        free, held = (
+            [Certifier(one, tolerances, extras=StatedExtras(others, fixed)) for one in exact]
+            for fixed in ((), [{"kind": "fixed", "feature": name} for name in names])
+        )
         radius = sufficiency.within.radius
         lower = None if radius is None else math.nextafter(radius, math.inf)
         parts = [(*one._stated(point)[1:], None) for one in held]
-        try:
-            tree = proof_trees(parts, lower, Effort(Verification.DOUBTFUL, explainer.limits.nodes))
-        except (Nearer, Unclosed):
-            words = "That these features decide alone could not be proven in exact arithmetic."
-            raise UnsupportedQuestion(words) from None
+        tree = _tree(parts, lower, explainer.limits.nodes)
         stated = [one._stated(point) for one in free]
         claim, rows = _shown([part[1] for part in stated], names, reasons, lower)
         data = {**stated[0][0], "reason": {"held": list(names), "claim": claim}}
@@ -78,6 +75,14 @@ def certify_reason(
     return Certificate({**whole, "sha256": stamp(whole)})
 
 
+def _tree(parts: Parts, lower: float | None, nodes: int | None) -> list[Any]:
+    try:
+        return proof_trees(parts, lower, Effort(Verification.DOUBTFUL, nodes))
+    except (Nearer, Unclosed):
+        words = "That these features decide alone could not be proven in exact arithmetic."
+        raise UnsupportedQuestion(words) from None
+
+
 def _shown(
     free: Sequence[Statement], names: Sequence[str], reasons: SufficientReasons, lower: float | None
 ) -> tuple[str, list[Any]]:
@@ -87,7 +92,7 @@ def _shown(
     for claim in CLAIMS[CLAIMS.index(reasons.status) : 0 : -1] if reasons.status in CLAIMS else ():
         reason = StatedReason(tuple(schema.positions[name] for name in names), tuple(names), claim, "")
         try:
-            check_contrasts(reason, free, [hexes(row) for row in rows], lower)
+            check_contrasts(reason, free, [hexes(row) for row in rows], (lower, None))
         except Refusal:
             continue
         return claim, rows
@@ -97,7 +102,7 @@ def _shown(
 def _is_contrast(free: Sequence[Statement], row: tuple[float, ...], lower: float | None) -> bool:
     nothing = StatedReason((), (), CLAIMS[1], "")
     try:
-        check_contrasts(nothing, free, [hexes(np.array(row))], lower)
+        check_contrasts(nothing, free, [hexes(np.array(row))], (lower, None))
     except Refusal:
         return False
     return True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,20 @@ GRID_BITS = 80
 COST_BITS = 96
 RELATIVE_BITS = 64
 """Of the smallest rate, in the cost grid."""
+
+
+@dataclass(frozen=True)
+class StatedExtras:
+    """What a certificate states beside a question: all models that its alternatives ask (None: its own), further
+    constraints, as a certificate has them; and, of a probability of one of several classes, what the search claims.
+    """
+
+    others: Sequence[Accepted] | None = None
+    constraints: Sequence[dict[str, Any]] = ()
+    claim: Claim | None = None
+
+
+NO_EXTRAS = StatedExtras()
 
 
 def question_data(question: Question, others: Sequence[Accepted] | None = None) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from ..format import Certificate, canonical, file_text, read_text
 from .box import Box
 from .multipliers import ShownBounds, check_steps, read_multipliers
 from .reading import CheckBudget, Refusal, Stopped, entries, listed, number, scaled, whole
-from .reasons import StatedReason, check_contrasts, read_asked
+from .reasons import StatedReason, check_contrasts, read_question
 from .region import Bounds, Region
 from .rules import ACTIVE, INACTIVE
 from .schema import StatedChoice, read_point
@@ -34,6 +34,7 @@ from .statement import MAX_BITS, SQUARED, Statement
 from .trees import Reach, closes, within_reach
 from .words import FeatureWords, describe, feature_words, rule_words
 
+ENTRIES = ("format", "version", "made_by", "question", "claim", "witness", "deployed", "proof", "sha256")
 MAX_NODES = 500_000
 MAX_DEPTH = 20_000
 MAX_ROWS = 1_000
@@ -122,19 +123,14 @@ def _text_of(certificate: Certificate) -> bytes:
 
 def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
     asked = data.get("question")
-    has_reason = isinstance(asked, dict) and "reason" in asked
-    entries(
-        data, "a certificate", "format", "version", "made_by", "question", "claim", "witness", "deployed", "proof",
-        "sha256", *(["contrasts"] if has_reason else []),
-    )  # fmt: skip
+    more = ["contrasts"] if isinstance(asked, dict) and "reason" in asked else []
+    entries(data, "a certificate", *ENTRIES, *more)
     _text(data["made_by"], "what made the certificate", 1_000)
     word = isinstance(data["proof"], dict) and "trusted" in data["proof"]
-    curved = has_curve(asked)
-    proof = entries(
-        data["proof"], "the proof", "grid", "cost_grid", "trusted" if word else "tree", *(["planes"] if curved else [])
-    )
+    parts = ["trusted" if word else "tree", *(["planes"] if has_curve(asked) else [])]
+    proof = entries(data["proof"], "the proof", "grid", "cost_grid", *parts)
     grid, cost_grid = (whole(proof[key], f"the proof's {key}", 8, MAX_BITS) for key in ("grid", "cost_grid"))
-    free, reason = read_asked(asked, grid, cost_grid, meter, proof.get("planes"))
+    free, reason = read_question(asked, grid, cost_grid, meter, proof.get("planes"))
     statements = free if reason is None else reason.held_in(free)
     statement = statements[0]
     claim = entries(data["claim"], "the claim", "lower", "upper")
@@ -144,13 +140,12 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
     upper = _check_witness(statements, data["witness"], claim["upper"], lower)
     deployed = read_deployed(data["deployed"])
     if reason is not None:
-        if upper is not None:
-            raise Refusal("a reason is about rows that are not there; it names none")
-        check_contrasts(reason, free, data["contrasts"], lower)
+        check_contrasts(reason, free, data["contrasts"], (lower, upper))
     if statement.rules.fewest is not None and upper is None:
         raise Refusal("the fewest changes are those of a row, and there is none")
     if deployed and upper is None:
         raise Refusal("an answer of the deployed model is recorded, but no row that it is about")
+    words = _words(statement, lower, upper, data["witness"], reason)
     about: dict[str, Any] = {
         "lower": math.inf if lower is None else lower, "upper": upper, "deployed": deployed,
         "network": statement.fingerprint, "question": statement.question,
@@ -159,15 +154,15 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
     }  # fmt: skip
     if word:
         solver = _text(proof["trusted"], "the trusted solver")
-        words = (
-            f"NOT PROVEN: {'that no such row exists' if lower is None else 'the lower bound'} is the word of {solver}; "
-            f"{'that the row named is such a row was verified.' if upper is not None else 'nothing else is claimed.'}\n"
-            + _words(statement, lower, upper, data["witness"], reason)
-        )
-        return CheckResult(verdict=TRUSTED, statement=words, trusted=solver, **about)
+        return CheckResult(verdict=TRUSTED, statement=_not_proven(solver, about) + words, trusted=solver, **about)
     nodes, leaves = check_trees(statements, lower, listed(proof["tree"], "the tree"))
-    words = _words(statement, lower, upper, data["witness"], reason)
     return CheckResult(verdict=VALID, statement=words, nodes=nodes, leaves=leaves, **about)
+
+
+def _not_proven(solver: str, about: dict[str, Any]) -> str:
+    what = "that no such row exists" if about["lower"] == math.inf else "the lower bound"
+    rest = "nothing else is claimed." if about["upper"] is None else "that the row named is such a row was verified."
+    return f"NOT PROVEN: {what} is the word of {solver}; {rest}\n"
 
 
 def has_curve(question: Any) -> bool:

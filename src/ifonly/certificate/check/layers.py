@@ -75,24 +75,31 @@ def read_target(value: Any, outputs: int, planes: Any, meter: CheckBudget) -> tu
         rows = [({index: 1, j: -1}, 0.0) for j in others]
         wanted = f"class {index} ({quoted(value['label'])}) ahead of {', '.join(f'class {j}' for j in others)}"
     else:
-        entries(value, "the target", "output", "at_least", "at_most", "margin")
-        output = whole(value["output"], "the target's output", 0, outputs - 1)
-        rows, words = [], []
-        if value["at_least"] is not None:
-            end = number(value["at_least"], "the target's least score")
-            rows.append(({output: 1}, end))
-            words.append(f"at least {end!r}")
-        if value["at_most"] is not None:
-            end = number(value["at_most"], "the target's largest score")
-            rows.append(({output: -1}, -end))
-            words.append(f"at most {end!r}")
-        if not rows:
-            raise Refusal("the target asks for nothing")
-        wanted = f"score {output} {' and '.join(words)}"
+        wanted, rows = _read_score(value, outputs)
     margin = number(value["margin"], "the margin")
     if margin < 0.0:
         raise Refusal("the margin is negative")
     return wanted, margin, rows
+
+
+def _read_score(value: Any, outputs: int) -> tuple[str, ScoreRows]:
+    """A score from, up to, or between two ends."""
+    entries(value, "the target", "output", "at_least", "at_most", "margin")
+    output = whole(value["output"], "the target's output", 0, outputs - 1)
+    rows: ScoreRows = []
+    words = []
+    if value["at_least"] is not None:
+        end = number(value["at_least"], "the target's least score")
+        rows.append(({output: 1}, end))
+        words.append(f"at least {end!r}")
+    if value["at_most"] is not None:
+        end = number(value["at_most"], "the target's largest score")
+        rows.append(({output: -1}, -end))
+        words.append(f"at most {end!r}")
+    if not rows:
+        raise Refusal("the target asks for nothing")
+    wanted = f"score {output} {' and '.join(words)}"
+    return wanted, rows
 
 
 def _read_probability(value: Any, outputs: int, planes: Any, meter: CheckBudget) -> tuple[str, float, ScoreRows]:

@@ -58,15 +58,15 @@ def read_model(
     return _read_one(model, schema, (target, planes), grid, meter)
 
 
-_Asked = tuple[Any, Any]
+_Target = tuple[Any, Any]
 """A target, and the planes of a probability."""
 
 
-def _read_one(model: Any, schema: StatedSchema, target: _Asked, grid: int, meter: CheckBudget) -> StatedModel:
+def _read_one(model: Any, schema: StatedSchema, target: _Target, grid: int, meter: CheckBudget) -> StatedModel:
     kind = model.get("kind") if isinstance(model, dict) else None
     curved = isinstance(target[0], dict) and "log_odds" in target[0]
     if kind == "trees":
-        forest, wanted, margin = read_forest(model, schema, lambda outputs: _asked(target, outputs, meter), meter)
+        forest, wanted, margin = read_forest(model, schema, lambda outputs: _conditions(target, outputs, meter), meter)
         curve = len(model["start"]) - 1 if curved else 0
         words = f"Trees: {len(forest.trees)} trees, {forest.leaves} leaves"
         own = hashlib.sha256(canonical(model)).hexdigest()
@@ -76,7 +76,7 @@ def _read_one(model: Any, schema: StatedSchema, target: _Asked, grid: int, meter
         raise Refusal(f"there is no kind of model {str(kind)[:60]!r}")
     layers = entries(model, "the model", "kind", "layers")["layers"]
     stack = read_network(layers, len(schema.columns), meter)
-    wanted, margin, rows = _asked(target, len(stack[-1][1]), meter)
+    wanted, margin, rows = _conditions(target, len(stack[-1][1]), meter)
     exponents, weights, biases = integers(stack, rows, margin, grid, meter)
     network = exponents, weights, biases, columns_of(schema, weights[0], meter)
     sizes = ", ".join(str(len(bias)) for _, bias in stack[:-1]) or "no hidden neurons"
@@ -86,7 +86,7 @@ def _read_one(model: Any, schema: StatedSchema, target: _Asked, grid: int, meter
     return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, own, curves)
 
 
-def _asked(target: _Asked, outputs: int, meter: CheckBudget) -> tuple[str, float, ScoreRows]:
+def _conditions(target: _Target, outputs: int, meter: CheckBudget) -> tuple[str, float, ScoreRows]:
     """What is asked of a model with so many outputs; None asks for nothing."""
     return ("", 0.0, []) if target[0] is None else read_target(target[0], outputs, target[1], meter)
 
@@ -103,8 +103,10 @@ def _nothing(schema: StatedSchema) -> Integers:
 # ---------------------------------------------------------------------- several models
 
 
-def _read_several(model: Any, schema: StatedSchema, asked: _Asked, grid: int, meter: CheckBudget) -> StatedModel:
-    target, planes = asked
+def _read_several(
+    model: Any, schema: StatedSchema, target_and_planes: _Target, grid: int, meter: CheckBudget
+) -> StatedModel:
+    target, planes = target_and_planes
     members = listed(entries(model, "the model", "kind", "models")["models"], "the models")
     if not 0 < len(members) <= MAX_MODELS:
         raise Refusal(f"several models are at least one, and at most {MAX_MODELS}")

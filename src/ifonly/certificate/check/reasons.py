@@ -53,7 +53,7 @@ class StatedReason:
         return f"{start} Each of them is needed, and no set of fewer features decides alone."
 
 
-def read_asked(
+def read_question(
     question: Any, grid: int, cost_grid: int, meter: CheckBudget, planes: Any = None
 ) -> tuple[tuple[Statement, ...], StatedReason | None]:
     """A question, once for each alternative of its target, in which nothing is held; and the reason, if it has one."""
@@ -75,8 +75,13 @@ def _read_reason(value: Any, schema: StatedSchema, question: str) -> StatedReaso
     return StatedReason(tuple(schema.positions[name] for name in names), tuple(names), value["claim"], question)
 
 
-def check_contrasts(reason: StatedReason, free: Sequence[Statement], value: Any, lower: float | None) -> None:
+def check_contrasts(
+    reason: StatedReason, free: Sequence[Statement], value: Any, claim: tuple[float | None, float | None]
+) -> None:
     """Check the rows that show that all of a reason is needed; `free` is the question with nothing held."""
+    lower, upper = claim
+    if upper is not None:
+        raise Refusal("a reason is about rows that are not there; it names none")
     rows = listed(value, "the contrasts")
     if len(rows) > MAX_CONTRASTS or (rows and reason.claim == "sufficient"):
         raise Refusal(f"there are more than {MAX_CONTRASTS} contrasts, or none are needed")

@@ -285,7 +285,6 @@ def read_statement(
     entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target")
     schema = read_schema(question["schema"])
     width = sum(len(f.options) if isinstance(f, StatedChoice) else 1 for f in schema.features)
-    meter.tick()
     factual = read_point(schema, question["factual"], "the factual")
     meter.tick()
     target = question["target"] if target is None else target
