@@ -36,7 +36,8 @@ def greedy(constant: int, gains: list[tuple[int, int]], budget: int, tick: Tick 
     """Buy gains, best ratio first, until the budget is spent; the last one in part, rounded up.
 
     Floating point orders them and finds the last one. With its exact ratio as the price of a unit of cost, the bound is
-    budget * price + sum of max(gain - price * cost, 0): that holds for any price, and is what is bought for the right one.
+    budget * price + sum of max(gain - price * cost, 0). That holds for any price; for the right one it is what is
+    bought.
     """
     if tick is None:
         try:
