@@ -212,7 +212,10 @@ def test_what_is_kept_with_a_model_serves_every_margin() -> None:
         fresh = read_statement(data, moved.grid, moved.cost_grid)
         more = moved.exponents[-1] - fresh.exponents[-1]  # bits: it is fine enough for all margins so far
         assert more >= 0 and moved.margin == fresh.margin == margin
-        for one, other in ((moved.biases[-1], fresh.biases[-1]), *zip(moved.weight_rows[-1], fresh.weight_rows[-1], strict=True)):
+        for one, other in (
+            (moved.biases[-1], fresh.biases[-1]),
+            *zip(moved.weight_rows[-1], fresh.weight_rows[-1], strict=True),
+        ):
             assert list(one) == [v << more for v in other]
         assert moved.conditions(points[0]) == [v << more for v in fresh.conditions(points[0])]
         np.testing.assert_array_equal(floats.biases, NetworkFloats(fresh).biases)

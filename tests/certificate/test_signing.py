@@ -67,7 +67,18 @@ def test_a_signature_of_openssl_holds_for_the_file_and_for_no_other(tmp_path: Pa
         pytest.skip("this openssl has no Ed25519 keys")
     assert run("pkey", "-in", "key.pem", "-pubout", "-out", "key.pub")
     assert run("pkeyutl", "-sign", "-rawin", "-inkey", "key.pem", "-in", "answer.cert", "-out", "answer.sig")
-    check = ("pkeyutl", "-verify", "-rawin", "-pubin", "-inkey", "key.pub", "-sigfile", "answer.sig", "-in", "answer.cert")
+    check = (
+        "pkeyutl",
+        "-verify",
+        "-rawin",
+        "-pubin",
+        "-inkey",
+        "key.pub",
+        "-sigfile",
+        "answer.sig",
+        "-in",
+        "answer.cert",
+    )
     assert run(*check)
     Certificate.load(tmp_path / "answer.cert").save(tmp_path / "answer.cert")
     assert run(*check)  # read and written again, it is the same file

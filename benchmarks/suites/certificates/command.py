@@ -30,6 +30,7 @@ from benchmarks.terminal import console, folder_options, listed
 @click.option("--arithmetic", is_flag=True, help="Instead: the checker's inner loop in other arithmetics.")
 @click.option("--collection", type=click.IntRange(1), help="Instead: so many people per data set in one file.")
 @click.option("--ruled", type=click.IntRange(1), help="Instead: so many people, with shipped rules and of forests.")
+@click.option("--only", default="", help="Of --ruled: data sets and models with this text, such as 'compas forest'.")
 @click.option("--largest", type=float, help="Instead: the largest proof that is written in so many seconds.")
 @click.option("--budget", type=float, help="Seconds that the search may take for a row (default: any).")
 @folder_options
@@ -45,6 +46,7 @@ def command(
     arithmetic: bool,
     collection: int | None,
     ruled: int | None,
+    only: str,
     largest: float | None,
     budget: float | None,
     cache: Path,
@@ -62,7 +64,7 @@ def command(
     elif collection is not None:
         many.run(collection, names[0], console())
     elif ruled is not None:
-        ruled_questions.run(ruled, console())
+        ruled_questions.run(ruled, only, console())
     elif largest is not None:
         largest_proof.run(largest, console())
     elif count is None:

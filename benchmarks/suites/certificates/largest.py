@@ -6,6 +6,7 @@ Random networks of two hidden layers over real numbers, wider and wider, until a
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 from rich.console import Console
@@ -14,8 +15,8 @@ from ifonly import Explainer, Limits, Network, Real, Schema, certify, check
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model import network_model
 
-FEATURES = 12
-WIDTHS = (8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128)
+FEATURES = 5
+WIDTHS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 128, 160, 200)
 
 
 def run(seconds: float, console: Console) -> None:
@@ -35,10 +36,8 @@ def run(seconds: float, console: Console) -> None:
         written = time.process_time()
         checked = check(certificate)
         took = answered - begun, written - answered, time.process_time() - written
-        console.print(
-            f"2x{width:<8} {checked.nodes:>7,} {len(certificate.content) / 1000:>9,.1f} {took[0]:>9.2f} {took[1]:>12.2f} "
-            f"{took[2]:>9.2f}  {checked.verdict}"
-        )
+        size = f"2x{width:<8} {checked.nodes:>7,} {len(certificate.content) / 1000:>9,.1f}"
+        console.print(f"{size} {took[0]:>9.2f} {took[1]:>12.2f} {took[2]:>9.2f}  {checked.verdict}")
 
 
 def _explainer(width: int, seconds: float) -> Explainer:
@@ -47,7 +46,7 @@ def _explainer(width: int, seconds: float) -> Explainer:
     sizes = (FEATURES, width, width, 1)
     layers = [
         (rng.normal(size=(after, before)) / np.sqrt(before), rng.normal(size=after) / 2.0)
-        for before, after in zip(sizes, sizes[1:], strict=False)
+        for before, after in pairwise(sizes)
     ]
     scores = Network.of(layers).scores(rng.normal(size=(2000, FEATURES)))[:, 0]
     layers[-1] = (layers[-1][0], layers[-1][1] - np.quantile(scores, 0.95))  # few rows are favourable

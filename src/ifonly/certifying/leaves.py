@@ -81,7 +81,9 @@ class NetworkFloats:
         ]
         self.weights = np.concatenate([np.zeros(0), *(weight.ravel() for weight, _ in self.layers[1:])])
         self.biases = np.concatenate([bias for _, bias in self.layers])
-        self.first = np.ascontiguousarray(floats_of_rows([c for part in columns for c in part], statement.exponents[0]).T)
+        self.first = np.ascontiguousarray(
+            floats_of_rows([c for part in columns for c in part], statement.exponents[0]).T
+        )
         self.products = products_of([starts[-1], *sizes])
 
 

@@ -35,8 +35,9 @@ def _is_above(a: tuple[int, int], b: tuple[int, int], c: tuple[int, int]) -> boo
 def greedy(constant: int, gains: list[tuple[int, int]], budget: int, tick: Tick = None) -> int:
     """Buy gains, best ratio first, until the budget is spent; the last one in part, rounded up.
 
-    Floating point orders them and finds the last one; its exact ratio as the price of a unit of cost gives the bound,
-    budget * price + sum of max(gain - price * cost, 0), which holds for any price and is the sum bought for the right one.
+    Floating point orders them and finds the last one. With its exact ratio as the price of a unit of cost, the bound is
+    budget * price + sum of max(gain - price * cost, 0). That holds for any price; for the right one it is what is
+    bought.
     """
     if tick is None:
         try:

@@ -8,7 +8,6 @@ from numba import njit
 
 from ifonly.certifying.float_check.layout import (
     BIAS_AT,
-    LITERALS,
     CLOSED,
     DOUBT,
     EMPTY,
@@ -16,6 +15,7 @@ from ifonly.certifying.float_check.layout import (
     FIRST,
     FOR_ROWS,
     FORCED,
+    LITERALS,
     NARROW,
     NEAR,
     ONCE,
