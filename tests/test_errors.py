@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import pickle
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,3 +68,16 @@ def test_also_of_a_query_that_does_not_fit_the_model(query: Query, where: tuple[
     with pytest.raises(errors.IfonlyError) as refused:
         Explainer(datasets.network("compas", rules=False)).check(query)
     assert refused.value.where == where
+
+
+def test_messages_name_nothing_that_is_only_in_the_repository() -> None:
+    """A user has no docs/ folder: texts that are no docstrings name addresses or commands."""
+    root = Path(errors.__file__).parent
+    for path in root.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        documented = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in documented:
+                assert not re.search(r"\bdocs/|\w\.md\b|\btests/|\bbenchmarks/", node.value), (
+                    f"{path.name}: {node.value}"
+                )

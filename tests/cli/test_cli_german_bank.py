@@ -85,8 +85,10 @@ def test_codes_keep_their_zeros(run, bank):
 
 def test_from_the_file_to_printed_letters(run, bank, model, tmp_path):
     given = ["--model", bank / "netz.npz", "--schema", bank / "schema.json", "--rows", bank / "antraege.csv"]
+    clause = "wäre Ihr Antrag bewilligt worden"
+    (bank / "worte.json").write_text(json.dumps({"bewilligt": {"de": clause}}), encoding="utf-8")
     done = run(
-        "notice", *given, "--first", "40", "--target", "bewilligt", "--form", "gdpr", "--language", "de",
+        "notice", *given, "--outcomes", bank / "worte.json", "--first", "40", "--target", "bewilligt", "--form", "gdpr", "--language", "de",
         "--output", tmp_path / "n.jsonl", "--keep", "Kunden-Nr.", "--keep", "Name", "--pages", tmp_path / "briefe",
         "--printout", tmp_path / "alle.html", "--mail-merge", tmp_path / "serienbrief.csv", "--time-limit", "20",
         "--rule", "'Einkommen (netto)' only goes up",
@@ -98,6 +100,7 @@ def test_from_the_file_to_printed_letters(run, bank, model, tmp_path):
         text = letter.read_text(encoding="utf-8")
         person = model["rows"][int(letter.stem.rpartition("-")[2])]
         assert f"Kunden-Nr.: {person['Kunden-Nr.']}" in text and person["Name"] in text
+        assert clause in text and "„bewilligt“ gelautet" not in text
         assert person["Einkommen (netto)"].replace(" ", "\N{NO-BREAK SPACE}") in text.replace(" ", "\N{NO-BREAK SPACE}")
     whole = (tmp_path / "alle.html").read_text(encoding="utf-8")
     assert whole.count("<article") == len(letters)

@@ -2,7 +2,9 @@
 
 import pytest
 
-from ifonly import Explainer, datasets
+from ifonly import Explainer, Integer, Network, Schema, datasets
+from ifonly.model import network_model
+from ifonly.results.plain_language import plain_language
 from ifonly.results.rule_language import rule_in
 
 SENTENCES = [
@@ -42,3 +44,25 @@ def test_a_rule_of_an_unknown_model_says_so():
     explainer = Explainer(datasets.network("compas"))
     with pytest.raises(ValueError, match="No model called 'fraud check' is known here: name its file with --also"):
         explainer.explain(datasets.load("compas").row(1), constraints=["fraud check accepts"])
+
+
+@pytest.mark.parametrize(("rule", "german"), [
+    ("Age >= Seniority", "„Alter“ mindestens „Jahre im Beruf“"),
+    ("Age > 3", "„Alter“ mehr als 3"),
+    ("Age follows from Seniority > 0", "„Alter“ ergibt sich aus: „Jahre im Beruf“ mehr als 0"),
+    ("Age + Seniority <= 90", "„Alter“ + „Jahre im Beruf“ zusammen höchstens 90"),
+    ("if Age = 0 then Seniority = 0", "wenn „Alter“ ist 0, dann „Jahre im Beruf“ ist 0"),
+    ("Age * 2 + Seniority <= 90", "Age * 2 + Seniority <= 90"),
+])  # fmt: skip
+def test_rules_between_features(rule: str, german: str) -> None:
+    labels = {"Age": "Alter", "Seniority": "Jahre im Beruf"}
+    assert rule_in("de", rule, lambda name: labels.get(name, name)) == german
+
+
+def test_a_rule_that_the_data_break_is_said_with_labels() -> None:
+    schema = Schema([Integer("a", 0, 9, label="payments"), Integer("b", 0, 9, label="bills")], rules=["a >= b"])
+    model = network_model(Network.of([([[1.0, 0.0]], [-4.5])]), schema, classes=("no", "yes"))
+    answer = Explainer(model).explain({"a": 1, "b": 3})
+    assert answer.breaks == ("a >= b",)
+    assert plain_language(answer).endswith("The data as they are break: payments >= bills.")
+    assert plain_language(answer, "de").endswith("Die jetzigen Angaben verstoßen gegen: „payments“ mindestens „bills“.")

@@ -78,6 +78,29 @@ def test_one_model_needs_no_name(opened, folder) -> None:
     assert (place.quick, place.slow, place.access.key) == (3, 2, "k") and "desk.example" in place.access.hosts
 
 
+def test_people_and_outcomes_have_the_words_of_the_organisation(opened, folder) -> None:
+    lines = (folder / "people.csv").read_text().splitlines()
+    numbered = [f"Kunden-Nr.,{lines[0]}", *(f"0000{k},{line}" for k, line in enumerate(lines[1:]))]
+    (folder / "numbered.csv").write_text("\n".join(numbered) + "\n")
+    (folder / "outcomes.json").write_text(json.dumps({"high": {"de": "wäre das Risiko hoch gewesen"}}))
+    given = ["--model", folder / "a.npz", "--schema", folder / "a.json", "--classes", "low,high"]
+    words = ["--people", folder / "numbered.csv", "--keep", "Kunden-Nr.", "--outcomes", folder / "outcomes.json"]
+    told = run(*given, *words, "--root-path", "/tools/desk", "--frame-ancestors", "self")
+    assert told.exit_code == 0, told.output
+    ((registry, _, place, _),) = opened
+    assert list(registry[0].people) == ["00000", "00001", "00002", "00003", "00004"]
+    assert registry[0].explainer.model.outcomes == {"high": {"de": "wäre das Risiko hoch gewesen"}}
+    assert (place.access.root_path, place.access.frame_ancestors) == ("/tools/desk", ("'self'",))
+    for wrong, why in ((["--keep", "Name"], "no column 'Name'"), (["--keep", lines[0].split(",")[0]], "the same '")):
+        refused = run(*given, "--people", folder / "numbered.csv", *wrong)
+        assert refused.exit_code == 2 and why in " ".join(refused.output.split()), refused.output
+    for content, why in (('{"medium": "x"}', "the classes are low, high"), ("[1]", "must hold a clause"),
+                         ('{"high": 3}', "The outcome of a class is a clause")):  # fmt: skip
+        (folder / "outcomes.json").write_text(content)
+        refused = run(*given, "--outcomes", folder / "outcomes.json")
+        assert refused.exit_code == 2 and why in " ".join(refused.output.split()), refused.output
+
+
 def test_several_models_have_names(opened, folder) -> None:
     words = [f"--model=b={folder}/a.npz", f"--schema=b={folder}/a.json", f"--model=a={folder}/a.npz", f"--schema=a={folder}/a.json",
              "--title=a=Second", "--rule=a=Sex is fixed", "--rule=Race is fixed"]  # fmt: skip

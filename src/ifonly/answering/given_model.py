@@ -18,7 +18,7 @@ from ifonly.solvers.search.search import begin_to_compile
 
 def given_model(model: Any, schema: Any, classes: Sequence[Any] | Mapping[Any, Any]) -> Model:
     """The model, imported if need be, with its classes named. Kernels that its search needs begin to be compiled."""
-    names, outcomes = _named_classes(classes)
+    names, outcomes = named_classes(classes)
     with PREPARING:
         made = as_model(model, schema, names)
     made = replace(made, outcomes=outcomes) if outcomes else made
@@ -26,7 +26,7 @@ def given_model(model: Any, schema: Any, classes: Sequence[Any] | Mapping[Any, A
     return made
 
 
-def _named_classes(classes: Any) -> tuple[tuple[Any, ...], dict[Any, dict[str, str]]]:
+def named_classes(classes: Any) -> tuple[tuple[Any, ...], dict[Any, dict[str, str]]]:
     """The names of the classes, and the clauses of those that have one, by language; a text alone is English."""
     if not isinstance(classes, Mapping):
         return class_list(classes), {}

@@ -35,6 +35,8 @@ SOURCE = (
     click.option("--row", "chosen", type=WholeNumber(min=0), multiple=True, metavar="I",
                  help="Only row I, counted from 0; may be repeated."),
     click.option("--classes", metavar="A,B", help="Names for the classes, in the model's order."),
+    click.option("--outcomes", metavar="FILE",
+                 help="JSON: how an answer says what a class would have meant, a clause by class and language."),
     click.option("--regression", is_flag=True, help="The model's outputs are predictions, not classes."),
     click.option("--log-odds", is_flag=True, help="The model's score is a log-odds (for --probability)."),
     click.option("--unsafe-pickle", is_flag=True,

@@ -24,11 +24,15 @@ MODELS = (
                  help="A model file, as for `ifonly explain`; may be repeated, with names."),
     click.option("--schema", "schemas", multiple=True, metavar="[NAME=]FILE", help="What a row is, for each model."),
     click.option("--classes", multiple=True, metavar="[NAME=]A,B", help="Names for the classes, in the model's order."),
+    click.option("--outcomes", multiple=True, metavar="[NAME=]FILE",
+                 help="JSON: how an answer says what a class would have meant, a clause by class and language."),
     click.option("--title", "titles", multiple=True, metavar="[NAME=]WORDS", help="What the page calls the model."),
     click.option("--subject", "subjects", multiple=True, metavar="[NAME=]WORDS",
                  help="What is decided, such as 'the application'."),
     click.option("--people", multiple=True, metavar="[NAME=]FILE",
                  help="A table whose first rows are examples to begin with."),
+    click.option("--keep", multiple=True, metavar="[NAME=]COLUMN",
+                 help="The column of --people that names a person on the page, such as the customer's number."),
     click.option("--groups", multiple=True, metavar="[NAME=]FILE",
                  help="JSON: lists of features by a title, as the page groups them."),
     click.option("--codes", multiple=True, metavar="[NAME=]FILE",
@@ -138,7 +142,7 @@ def _registered_models(options: dict[str, Any]) -> list[RegisteredModel]:
     names = tuple(models)
     each = {
         part: _named(options[part], names)
-        for part in ("schemas", "classes", "titles", "subjects", "people", "groups", "codes")
+        for part in ("schemas", "classes", "titles", "subjects", "people", "keep", "groups", "codes", "outcomes")
     }
     rules = {name: [_split(text, names)[1] for text in options["rules"] if _split(text, names)[0] in (name, None)]
              for name in names}  # fmt: skip
@@ -168,7 +172,7 @@ def _registered(
     constraints, others = named_rules(rules, also)
     known = (one for one in also if isinstance(one, Accepted))
     explainer = Explainer(model, constraints=(*constraints, *others)).knowing(*known)
-    people = {} if given["people"] is None else _people(given["people"])
+    people = {} if given["people"] is None else _people(given["people"], given["keep"])
     groups = {} if given["groups"] is None else read_json(given["groups"], "table of groups")
     codes = None if given["codes"] is None else ReasonCodes.load(given["codes"])
     return RegisteredModel(
@@ -179,19 +183,30 @@ def _registered(
 
 def _model(file: str, given: dict[str, Any], options: dict[str, Any]) -> Model:
     from ifonly.cli.query_arguments import listed
-    from ifonly.cli.source import load_any
+    from ifonly.cli.source import load_any, with_outcomes
     from ifonly.schema import load_schema
 
     classes = tuple(listed(given["classes"])) if given["classes"] else ()
     model = load_any(file, load_schema(given["schemas"]), classes=classes, regression=options["regression"],
                      unsafe_pickle=options["unsafe_pickle"])  # fmt: skip
-    return model.as_log_odds() if options["log_odds"] else model
+    return with_outcomes(model.as_log_odds() if options["log_odds"] else model, given["outcomes"])
 
 
-def _people(file: str) -> dict[str, dict[str, Any]]:
+def _people(file: str, keep: str | None) -> dict[str, dict[str, Any]]:
+    """The first rows of a table, by what names them: a column, or their number."""
     from ifonly.cli.tables import read_table
+    from ifonly.errors import FileError
 
-    return {f"Row {i}": row for i, row in enumerate(read_table(file).rows[:EXAMPLES])}
+    table = read_table(file)
+    rows = table.rows[:EXAMPLES]
+    if keep is None:
+        return {f"Row {i}": row for i, row in enumerate(rows)}
+    if any(row.get(keep) in (None, "") for row in rows):
+        raise FileError(f"'{file}' has no column '{keep}', or nothing in it, so it cannot name a person (--keep).")
+    named = {str(row[keep]): row for row in rows}
+    if len(named) < len(rows):
+        raise FileError(f"Two of the first rows of '{file}' have the same '{keep}'; name people by another column.")
+    return named
 
 
 def _split(text: str, names: Iterable[str]) -> tuple[str | None, str]:

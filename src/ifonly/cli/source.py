@@ -114,7 +114,30 @@ def check_columns(schema: Schema, table: Table) -> None:
             )
 
 
+def with_outcomes(model: Model, file: str | None) -> Model:
+    """The model with the clauses of `--outcomes`: {"approve": {"en": "the application would have been approved"}}."""
+    if file is None:
+        return model
+    from ifonly.answering.given_model import named_classes
+    from ifonly.printing import shown, some_of
+    from ifonly.schema.io import read_json
+
+    data = read_json(file, "table of outcomes")
+    if not isinstance(data, dict):
+        raise QuestionError(f"'{file}' must hold a clause, or clauses by language, for each class; got {shown(data)}.")
+    classes = {str(one): one for one in model.classes}
+    for name in data:
+        if name not in classes:
+            raise QuestionError(f"'{file}' names the class {shown(name)}; the classes are {some_of(list(classes))}.")
+    _, clauses = named_classes(data)
+    return replace(model, outcomes={**model.outcomes, **{classes[name]: one for name, one in clauses.items()}})
+
+
 def _model(options: Mapping[str, Any]) -> Model:
+    return with_outcomes(_bare_model(options), options.get("outcomes"))
+
+
+def _bare_model(options: Mapping[str, Any]) -> Model:
     file = options["model_file"]
     own = None if options["schema_file"] is None else load_schema(options["schema_file"])
     rules = not options.get("without_rules")

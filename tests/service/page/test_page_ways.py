@@ -333,11 +333,20 @@ def test_an_answer_is_marked_while_a_field_holds_no_value(visit: Visit) -> None:
     assert "outdated" not in visit.page.locator("#answer").get_attribute("class")
 
 
+def ready(address: str) -> bool:
+    try:
+        return bool(urllib.request.urlopen(f"{address}readyz").status == 200)
+    except OSError:
+        return False
+
+
 def test_the_page_works_below_a_path(browser: Any) -> None:
     with served("/tools/desk") as address:
         assert address.endswith("/tools/desk/")
         page = browser.new_context(locale="en-US").new_page()
         visit = Visit(page, address.rstrip("/"))
+        while not ready(address):
+            page.wait_for_timeout(200)
         asked_for: list[str] = []
         page.on("request", lambda request: asked_for.append(request.url))
         visit.open()
