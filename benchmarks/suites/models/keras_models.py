@@ -76,7 +76,9 @@ def functional(make: Callable[[Any, Any], Any], *, keyed: bool = False) -> Train
 
     taught(model, given(data.table.to_dict("records")), data.labels)
     options = {"inputs": {"num": NUMBERS}}
-    return Trained(model=model, schema=schema("code"), predict=lambda rows: _decided(model, given(rows)), options=options)
+    return Trained(
+        model=model, schema=schema("code"), predict=lambda rows: _decided(model, given(rows)), options=options
+    )
 
 
 def residual(layers: Any, x: Any) -> Any:
