@@ -2,8 +2,9 @@
 
     scores(x) = network(x) + W (g_1(t_1(x)), ..., g_m(t_m(x))) + shift
 
-Each t_j is an ensemble over features with one output, and g_j the identity or a curve that never falls. No form that the
-other searches take is equal to it, so it is searched box by box (`ifonly.solvers.search.boxes`), over finite features.
+Each t_j is an ensemble over features with one output, and g_j the identity or a curve that never falls. No form that
+the other searches take is equal to it, so it is searched box by box (`ifonly.solvers.search.boxes`), over finite
+features.
 """
 
 from __future__ import annotations

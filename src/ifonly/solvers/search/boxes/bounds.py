@@ -47,7 +47,8 @@ class Leaves:
         cuts = tuple(np.unique(np.concatenate([trees.cuts[g] for trees in function.parts])) for g in range(len(schema)))
         counts = [len(f.options) if isinstance(f, Choice) else 0 for f in schema.features]
         found: list[tuple[Places, Places, dict[int, NDArray[np.bool_]], float]] = []
-        first, part = [], []
+        first: list[int] = []
+        part: list[int] = []
         for trees in function.parts:
             part.append(len(first))
             for root in trees.ensemble.roots.tolist():

@@ -1,7 +1,8 @@
 """Best-first branch and bound over boxes of a person's values: exact for any sum of trees and networks.
 
-Boxes are taken from the nearest on. One whose bound is too low is closed; so is one whose nearest row is accepted, which
-is then the best so far, and a single row. Any other is split where the best leaves, or the network, want it most.
+Boxes are taken from the nearest on. One whose bound is too low is closed; so is one whose nearest row is accepted,
+which is then the best so far, and a single row. Any other is split where the best leaves, or the network, want it
+most.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ class PersonSearch:
 
     def _advance(self) -> None:
         """Look at the nearest boxes."""
-        taken = []
+        taken: list[tuple[float, int, Places, Places]] = []
         while self.boxes and len(taken) < BATCH and self.boxes[0][0] < self.distance:
             taken.append(heappop(self.boxes))
         self.nodes += len(taken)
