@@ -27,7 +27,7 @@ OUTWARD = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Leaves:
+class LeafCells:
     """The leaves of all parts, tree by tree: the cells (numbers) and options (choices) that reach each."""
 
     first: NDArray[np.int64]
@@ -43,7 +43,7 @@ class Leaves:
     """Of each choice: (leaves, options)."""
 
     @classmethod
-    def of(cls, function: MixedSum, schema: Schema) -> Leaves:
+    def of(cls, function: MixedSum, schema: Schema) -> LeafCells:
         cuts = tuple(np.unique(np.concatenate([trees.cuts[g] for trees in function.parts])) for g in range(len(schema)))
         counts = [len(f.options) if isinstance(f, Choice) else 0 for f in schema.features]
         found: list[tuple[Places, Places, dict[int, NDArray[np.bool_]], float]] = []
@@ -99,7 +99,7 @@ class BoxBounds:
     """Bounds of a question, for anybody."""
 
     question: Question
-    leaves: Leaves
+    leaves: LeafCells
 
     @property
     def function(self) -> MixedSum:

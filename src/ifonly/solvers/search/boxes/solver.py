@@ -21,7 +21,7 @@ from ifonly.problem import Question
 from ifonly.resources import LimitReached, limited
 from ifonly.results import Claim, Limits, Listener, Progress, Stop
 from ifonly.schema import Choice
-from ifonly.solvers.search.boxes.bounds import BoxBounds, Leaves, PersonBounds, Places
+from ifonly.solvers.search.boxes.bounds import BoxBounds, LeafCells, PersonBounds, Places
 from ifonly.solvers.search.enumerate import Enumeration, accepted_by_all
 
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ class BoxSolver:
     def __init__(self, question: Question) -> None:
         assert isinstance(question.model.function, MixedSum)
         self.question = question
-        self.bounds = BoxBounds(question, Leaves.of(question.model.function, question.schema))
+        self.bounds = BoxBounds(question, LeafCells.of(question.model.function, question.schema))
         self.listing = Enumeration(question, MOST_VALUES)
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
@@ -200,7 +200,7 @@ class PersonSearch:
 
     def _split(self, low: Places, high: Places, near: Places, alive: NDArray[np.bool_], upper: Floats) -> None:
         """Each box becomes two, at a place of one feature: those before it, and from it on."""
-        gain, place = _Splits(self.bounds, low, high, near, alive, upper).chosen()
+        gain, place = BoxSplits(self.bounds, low, high, near, alive, upper).chosen()
         box = np.arange(len(low))
         g = gain.argmax(axis=1)
         at = place[box, g]
@@ -256,7 +256,7 @@ class PersonSearch:
 
 
 @dataclass(frozen=True, eq=False)
-class _Splits:
+class BoxSplits:
     """Where boxes may be split: by feature, what is gained, and the first place behind the split."""
 
     bounds: PersonBounds
