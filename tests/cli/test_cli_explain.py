@@ -192,6 +192,15 @@ def test_rules_in_words_reach_the_search(run, compas):
     assert few["counterfactual"]["PriorsCount"] >= 5 and few["counterfactual"]["AgeGroup"] == ">45"
 
 
+def test_sentences_as_people_begin_them_reach_the_search(run, compas):
+    words = (*compas.words(), "--row", 3, "--json")
+    for rules in (("Only PriorsCount may change",), ("At most one change", "AgeGroup is fixed", "PriorsCount < 1 000")):
+        found = document(run(*words, *(word for rule in rules for word in ("--rule", rule))))["answers"][0]
+        assert [change["feature"] for change in found["changes"]] == ["PriorsCount"], rules
+    unknown = run(*words, "--rule", "fraud rejects")
+    assert unknown.exit_code != 0 and "No model called 'fraud' is known here" in unknown.stderr
+
+
 def test_all_fixed_means_none_exists_and_that_is_an_answer(run, compas):
     fixes = [w for f in ("AgeGroup", "Race", "Sex", "PriorsCount", "ChargeDegree") for w in ("--fix", f)]
     result = run(*compas.words(), "--row", 3, *fixes)

@@ -127,6 +127,10 @@ MORE: dict[str, Any] = {
     "hard vote, weights": votes("hard", LINEAR, SVM, NET, RidgeClassifier(), weights=[1, 2, 1, 1]),
     "stack of a perceptron": stacked(LINEAR, NET, final=NET),
     "stack of trees, scaled": stacked(FOREST, TREE, final=make_pipeline(StandardScaler(), LINEAR)),
+    "curves of forests": calibrated(FOREST),
+    "mixed soft vote": votes("soft", LINEAR, FOREST),
+    "mixed stack, scaled": stacked(LINEAR, FOREST, BOOSTED, final=make_pipeline(StandardScaler(), LINEAR)),
+    "threshold of a mixture": fixed(votes("soft", LINEAR, FOREST), 0.4),
     "one against the rest, two classes": OneVsRestClassifier(LINEAR),
     "search": GridSearchCV(votes("soft", LINEAR, LogisticRegression(C=0.1)), {"m0__C": [0.1, 1.0]}, cv=2),
 }
@@ -264,9 +268,6 @@ def own_values(points: Any) -> Any:
 
 
 REFUSED: dict[str, tuple[Any, Any, str]] = {
-    "curves of forests": (calibrated(FOREST), LABELS, "curves of sums over 4 trees.*ensemble=False"),
-    "mixed soft vote": (votes("soft", LINEAR, FOREST), LABELS, "compose it of trees .* only, or of linear models"),
-    "mixed stack": (stacked(LINEAR, FOREST), LABELS, "StackingClassifier adds up scores of trees and of other models"),
     "mixed hard vote": (votes("hard", LINEAR, FOREST, SVM), LABELS, r"AcceptedBySome\(2, of="),
     "classes": (calibrated(LINEAR), THREE, r"explain its estimator \(calibrated_classifiers_\[0\]"),
     "votes of classes": (votes("soft", LINEAR, NET), THREE, "more than two classes.*one against the rest"),

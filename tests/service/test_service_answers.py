@@ -136,6 +136,15 @@ def test_why_is_a_reason_with_its_status(visit, registry, people) -> None:
     assert refused.status_code == 422 and "decided as asked already" in refused.json()["error"]
 
 
+def test_sentences_in_a_query(visit, people) -> None:
+    """As the page sends them."""
+    query = {"constraints": ["Only MostRecentPaymentAmount, MaxPaymentAmountOverLast6Months may change"]}
+    told = visit.post("/v1/explain", {"row": people[3], "query": query}).json()["answer"]
+    assert {change["feature"] for change in told["changes"]} <= set(query["constraints"][0].replace(",", "").split())
+    refused = visit.post("/v1/explain", {"row": people[3], "query": {"constraints": ["fraud rejects"]}})
+    assert refused.status_code == 422 and "No model called 'fraud' is known here" in refused.json()["error"]
+
+
 def test_what_would_help_is_a_query_that_helps(visit, people) -> None:
     fixed = [{"kind": "fixed", "feature": name} for name in people[3] if name != "AgeGroup"]
     told = visit.post("/v1/explain", {"model": "ruled", "row": people[3], "query": {"constraints": fixed}}).json()

@@ -75,8 +75,12 @@ def functional(make: Callable[[Any, Any], Any], *, keyed: bool = False) -> Train
         return named if keyed else list(named.values())
 
     taught(model, given(data.table.to_dict("records")), data.labels)
-    options = {"inputs": {"num": NUMBERS}}
-    return Trained(model=model, schema=schema("code"), predict=lambda rows: _decided(model, given(rows)), options=options)
+    return Trained(
+        model=model,
+        schema=schema("code"),
+        predict=lambda rows: _decided(model, given(rows)),
+        options={"inputs": {"num": NUMBERS}},
+    )
 
 
 def residual(layers: Any, x: Any) -> Any:

@@ -13,7 +13,6 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
-    ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
@@ -289,8 +288,6 @@ COMPOSED = [
         "composed",
         "CalibratedClassifierCV of a forest",
         lambda: CalibratedClassifierCV(make_pipeline(columns(), forest()), cv=3),
-        "ensemble=False",
-        lambda: CalibratedClassifierCV(make_pipeline(columns(), forest()), cv=3, ensemble=False),
     ),
     subject(
         "composed",
@@ -305,18 +302,13 @@ COMPOSED = [
     subject("composed", "soft vote of logistic regression and perceptron", lambda: voting("soft", linear(), net())),
     subject(
         "composed",
-        "soft vote of forests",
-        lambda: voting(
-            "soft", make_pipeline(columns(), forest()), make_pipeline(columns(), ExtraTreesClassifier(10, max_depth=5))
-        ),
+        "soft vote of a forest, boosting and logistic regression",
+        lambda: voting("soft", make_pipeline(columns(), forest()), make_pipeline(columns(), boosting()), linear()),
     ),
-    subject("composed", "stack of logistic regression and perceptron", lambda: stacking(linear(), net())),
     subject(
         "composed",
-        "stack of a forest and logistic regression",
-        lambda: stacking(make_pipeline(columns(), forest()), linear()),
-        "of one sort",
-        lambda: stacking(linear(), net()),
+        "stack of a forest, logistic regression and perceptron",
+        lambda: stacking(make_pipeline(columns(), forest()), linear(), net()),
     ),
     subject("composed", "OneVsRestClassifier, three grades", lambda: OneVsRestClassifier(linear()), labels="grades"),
     Subject(family="composed", name="MultiOutputClassifier, one output", train=several_outputs),

@@ -84,7 +84,7 @@ class Joint(Kind):
     @property
     def search(self) -> str:
         kinds = {one.search for one in self.functions}
-        if "" in kinds:
+        if kinds & {"", "boxes"}:
             return ""
         return next(kind for kind in ("trees", "smooth network", "network") if kind in kinds)
 

@@ -45,7 +45,6 @@ from ifonly.model.importers.sklearn_original import raised
 from ifonly.model.importers.sklearn_parts import Front, parts_of
 from ifonly.model.importers.transformers import sklearn_name, transformed
 from ifonly.model.operations import Majorant
-from ifonly.model.trees import Ensemble
 from ifonly.schema import Real, Schema
 
 MOST_VOTERS = 7
@@ -274,7 +273,7 @@ def _mean(reader: MemberReader, estimator: Any, front: Front) -> ScoredMember:
 def _stack(reader: MemberReader, estimator: Any, front: Front) -> ScoredMember:
     name, members = type(estimator).__name__, _members(reader, estimator, front)
     methods = [m for m, one in zip(estimator.stack_method_, estimator.estimators_, strict=False) if one != "drop"]
-    final, schema = estimator.final_estimator_, reader.arithmetic.schema
+    final = estimator.final_estimator_
     forms = [member.form for member in members]
     curved = [i for i, method in enumerate(methods) if method == "predict_proba"]
     for i, form in zip(curved, reader.probabilities([members[i] for i in curved], name), strict=True):
@@ -286,12 +285,10 @@ def _stack(reader: MemberReader, estimator: Any, front: Front) -> ScoredMember:
             f"The {name} stacks decisions, which jump; fit it with stack_method='predict_proba'.",
             operation="stacked decisions",
         )
-    if all(isinstance(form, Ensemble) for form in forms) and not estimator.passthrough:
-        return _stack_of_trees(reader, estimator, front, forms)
     if estimator.passthrough:
         forms.append(flow_of(reader.columns(front), reader.arithmetic, reader.encoded, name))
-    if any(isinstance(form, Ensemble) for form in forms):
-        weighted(forms, np.ones((1, len(forms))), np.zeros(1), schema, name=name)  # refused there
+    if not all(isinstance(form, Flow) for form in forms):
+        return _stack_of_trees(reader, estimator, front, forms)
     flow = beside([form for form in forms if isinstance(form, Flow)], name=name)
     steps, last = parts_of(final)
     if steps:
@@ -321,7 +318,7 @@ def _stack_of_trees(reader: MemberReader, estimator: Any, front: Front, forms: l
     answer = reader_of(final)(final, Flow.of(int(final.n_features_in_))).answer
     weight, shift = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64)), np.ravel(final.intercept_)
     if steps:
-        scale, offset, _ = _scaled(steps, len(forms), name)
+        scale, offset, _ = _scaled(steps, sum(outputs_of(form) for form in forms), name)
         weight, shift = weight @ scale, shift + weight @ offset
     form = weighted(forms, weight, np.broadcast_to(shift, (len(weight),)), reader.arithmetic.schema, name=name)
     return _final(reader, estimator, front, form, answer)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ifonly.errors import ModelError
+from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
 from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.composed import COMPOSED
-from ifonly.model.importers.forms import Floats, Form, outputs_of, weighted
+from ifonly.model.importers.forms import Floats, Form, Mixture, outputs_of, weighted
 from ifonly.model.importers.members import Call, MemberReader, ScoredMember, is_forest
 from ifonly.model.importers.probabilities import as_labelled, follow_from
 from ifonly.model.importers.sklearn_original import Predicted, Probabilities
@@ -26,7 +26,7 @@ from ifonly.model.kind import Precision
 from ifonly.model.model import Model
 from ifonly.model.rounding import column_box
 from ifonly.model.trees import Ensemble, Trees, reachable
-from ifonly.schema import Schema
+from ifonly.schema import Real, Schema
 from ifonly.schema.values import plain
 
 
@@ -52,7 +52,7 @@ def import_composed(model: Any, schema: Schema, *, classes: tuple[Any, ...] = ()
     decided = Predicted(model, source, own) if own else None
     form, call = _as_scores(member, schema)
     imported = Model(
-        function=_function(form, schema, member.tie),
+        function=_function(form, arithmetic, member.tie),
         schema=schema,
         original=call if decided is None else Decided(call, decided),
         classes=tuple(classes) or own,
@@ -99,13 +99,31 @@ def _as_scores(member: ScoredMember, schema: Schema) -> tuple[Form, Call]:
     return weighted([member.form], weight, shift, schema, name=member.name), Both(member.call)
 
 
-def _function(form: Form, schema: Schema, tie: float) -> Any:
+def _function(form: Form, arithmetic: Columns, tie: float) -> Any:
+    schema = arithmetic.schema
+    if isinstance(form, Mixture):
+        check_finite(schema)
+        return form.to_kind(schema, "float32" if "float32" in arithmetic.dtypes else "float64")
     return form.to_network() if isinstance(form, Flow) else Trees(reachable(form, schema), schema, tie=tie)
+
+
+def check_finite(schema: Schema) -> None:
+    """A sum of trees and other models is searched over finite features only."""
+    for feature in schema.features:
+        if isinstance(feature, Real) and feature.grid is None and feature.lower < feature.upper:
+            raise UnsupportedModel(
+                f"This adds up trees and other models (or curves of forests), which is searched value by value, but "
+                f"'{feature.name}' is a real number without a step: declare it in steps, such as Real({feature.name!r}"
+                f", {feature.lower:g}, {feature.upper:g}, step=0.01), or compose it of trees only, or of others only.",
+                operation="a mixture over real numbers",
+            )
 
 
 def _precision(form: Form, arithmetic: Columns) -> Precision:
     if isinstance(form, Ensemble):
         return form.summation.precision
+    if isinstance(form, Mixture) and any(one.summation.precision == "float32" for one in form.ensembles):
+        return "float32"
     return "float32" if "float32" in arithmetic.dtypes else "float64"
 
 

@@ -1,13 +1,13 @@
 """Score forms: what a member of a composed estimator computes, as values of a network or as trees over features.
 
-Sums, scalings and averages keep the form. A curve of a value exists in a network only, or where a tree stands alone:
-then it is a curve of the values of its leaves.
+Sums, scalings and averages keep the form. A curve of a value exists in a network, or where a tree stands alone: then it
+is a curve of the values of its leaves. Anything else, a sum of both or of curves of ensembles, is a `Mixture`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -16,18 +16,44 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.kind import Precision
+from ifonly.model.mixed import Curve, Interpolated, MixedSum
 from ifonly.model.smooth import Activation
-from ifonly.model.trees import EVERY, Ensemble, Summation, Trees
+from ifonly.model.trees import EVERY, Ensemble, Summation, Trees, reachable
 from ifonly.model.trees.merging import merged
 from ifonly.schema import Schema
 
 Floats = NDArray[np.float64]
-Form: TypeAlias = Flow | Ensemble
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """weight @ curves of ensembles + flow + shift (see `ifonly.model.mixed.MixedSum`)."""
+
+    ensembles: tuple[Ensemble, ...]
+    curves: tuple[Curve, ...]
+    weight: Floats
+    shift: Floats
+    flow: Flow | None = None
+
+    @classmethod
+    def of(cls, ensemble: Ensemble, curve: Curve) -> Mixture:
+        return cls((ensemble,), (curve,), np.ones((1, 1)), np.zeros(1))
+
+    def to_kind(self, schema: Schema, precision: Precision) -> MixedSum:
+        """`precision`: that of the flow."""
+        parts = tuple(Trees(reachable(one, schema), schema) for one in self.ensembles)
+        network = None if self.flow is None else self.flow.to_network()
+        return MixedSum(parts, self.curves, self.weight, self.shift, network, precision)
+
+
+Form: TypeAlias = Flow | Ensemble | Mixture
 INTERPOLATED = 32.0 * 2.0**-53
 """What interpolation between probabilities rounds, at most."""
 
 
 def outputs_of(form: Form) -> int:
+    if isinstance(form, Mixture):
+        return len(form.shift)
     return form.width if isinstance(form, Flow) else form.outputs
 
 
@@ -35,6 +61,9 @@ def affine(form: Form, factor: float, shift: float, *, name: str) -> Form:
     """factor * form + shift."""
     if isinstance(form, Flow):
         return form.scale(factor, shift, name=name)
+    if isinstance(form, Mixture):
+        flow = None if form.flow is None else form.flow.scale(factor, 0.0, name=name)
+        return replace(form, weight=factor * form.weight, shift=factor * form.shift + shift, flow=flow)
     how = form.summation
     if factor == 1.0:
         return replace(form, summation=replace(how, shift=how.shift + shift))
@@ -53,17 +82,13 @@ def second_column(ensemble: Ensemble) -> Ensemble:
 
 
 def weighted(forms: Sequence[Form], weight: Floats, shift: Floats, schema: Schema, *, name: str) -> Form:
-    """weight @ forms + shift, for forms of one output each; weight of shape (outputs, forms)."""
+    """weight @ forms + shift; weight of shape (outputs, outputs of all forms). Trees have one output each."""
     flows = [form for form in forms if isinstance(form, Flow)]
     if len(flows) == len(forms):
         return beside(flows, name=name).linear(weight, shift, name=name)
     ensembles = [form for form in forms if isinstance(form, Ensemble)]
-    if flows:
-        raise UnsupportedModel(
-            f"{name} adds up scores of trees and of other models, which has no exact form here; compose it of trees "
-            f"(and forests) only, or of linear models and perceptrons only, or explain one of its members.",
-            operation=f"{name} of trees and others",
-        )
+    if len(ensembles) < len(forms):
+        return _mixed(forms, weight, shift, name=name)
     joined = merged([Trees(one, schema) for one in ensembles]).ensemble
     factors = np.array([one.summation.scale / one.summation.divisor for one in ensembles])
     constants = [one.summation.start * f + one.summation.shift for one, f in zip(ensembles, factors, strict=True)]
@@ -74,6 +99,33 @@ def weighted(forms: Sequence[Form], weight: Floats, shift: Floats, schema: Schem
         adds_to=np.full(len(joined.roots), EVERY, dtype=np.int32),
         summation=Summation(start=np.zeros(len(weight)), shift=total, ordered=False, precision=_precision(ensembles)),
     )
+
+
+def _mixed(forms: Sequence[Form], weight: Floats, shift: Floats, *, name: str) -> Mixture:
+    """The same, of forms of several sorts."""
+    ensembles: list[Ensemble] = []
+    curves: list[Curve] = []
+    columns: list[Floats] = []
+    flows: list[tuple[Flow, Floats]] = []
+    total, before = np.array(shift, dtype=np.float64), 0
+    for form in forms:
+        own = weight[:, before : before + outputs_of(form)]
+        before += outputs_of(form)
+        if isinstance(form, Flow):
+            flows.append((form, own))
+            continue
+        mixture = form if isinstance(form, Mixture) else Mixture.of(form, None)
+        ensembles += mixture.ensembles
+        curves += mixture.curves
+        columns += list((own @ mixture.weight).T)
+        total = total + own @ mixture.shift
+        if mixture.flow is not None:
+            flows.append((mixture.flow, own))
+    flow = None
+    if flows:
+        together = np.concatenate([own for _, own in flows], axis=1)
+        flow = beside([one for one, _ in flows], name=name).linear(together, np.zeros(len(total)), name=name)
+    return Mixture(tuple(ensembles), tuple(curves), np.column_stack(columns), total, flow)
 
 
 def _precision(ensembles: Sequence[Ensemble]) -> Precision:
@@ -87,7 +139,7 @@ def beside(flows: Sequence[Flow], *, name: str) -> Flow:
 def sigmoids(forms: Sequence[Form], *, name: str) -> list[Form]:
     """1 / (1 + exp(-form)) of each. Those of a network share one layer, however deep each is."""
     flows = [(i, form) for i, form in enumerate(forms) if isinstance(form, Flow)]
-    result = [form if isinstance(form, Flow) else of_leaves(form, expit, name=name) for form in forms]
+    result = [form if isinstance(form, Flow) else curve_of(form, Activation("sigmoid"), name=name) for form in forms]
     if flows:
         curve = beside([flow for _, flow in flows], name=name).smooth(Activation("sigmoid"))
         for k, (i, _) in enumerate(flows):
@@ -102,14 +154,20 @@ def expit(values: Floats) -> Floats:
     return np.asarray(special.expit(values))
 
 
-def of_leaves(ensemble: Ensemble, curve: Callable[[Floats], Floats], *, name: str) -> Ensemble:
-    """The curve of a tree's value: of each of its leaves."""
-    if len(ensemble.roots) != 1:
-        raise UnsupportedModel(
-            f"{name} adds up curves of sums over {len(ensemble.roots)} trees, which is no sum over leaves; with one "
-            f"curve alone it is supported (CalibratedClassifierCV with ensemble=False), or explain one of its members.",
-            operation=f"{name} of several trees",
-        )
+def curve_of(form: Form, curve: Activation | Interpolated, *, name: str) -> Form:
+    """A curve of trees: of the leaves of a single one, or of the sum."""
+    if isinstance(form, Ensemble):
+        known = expit if isinstance(curve, Activation) else curve
+        return of_leaves(form, known) if len(form.roots) == 1 else Mixture.of(form, curve)
+    raise UnsupportedModel(
+        f"{name} takes a curve of a sum of trees and other models, which has no exact form here; calibrate the members "
+        f"instead, or explain what is inside it.",
+        operation=f"{name} of a mixture",
+    )
+
+
+def of_leaves(ensemble: Ensemble, curve: Callable[[Floats], Floats]) -> Ensemble:
+    """The curve of a single tree's value: of each of its leaves."""
     how = ensemble.summation
     values = (how.start[0] + ensemble.values[:, 0]) / how.divisor * how.scale + how.shift[0]
     return replace(
@@ -119,8 +177,8 @@ def of_leaves(ensemble: Ensemble, curve: Callable[[Floats], Floats], *, name: st
 
 def interpolated(form: Form, knots: Floats, values: Floats, *, name: str) -> Form:
     """Linear between knots, and constant beyond the first and the last."""
-    if isinstance(form, Ensemble):
-        return of_leaves(form, lambda x: np.interp(x, knots, values), name=name)
+    if not isinstance(form, Flow):
+        return curve_of(form, Interpolated(np.asarray(knots, float), np.asarray(values, float)), name=name)
     if len(knots) == 1:
         return form.linear(np.zeros((1, 1)), values, name=name)
     held = form.clip(knots[0], knots[-1], name=name)

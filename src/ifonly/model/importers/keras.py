@@ -43,12 +43,7 @@ def import_keras(
     if not isinstance(model, keras.Model):
         raise ModelError(f"A Keras model must be a keras.Model; got {type(model).__name__}, a part of one.")
     graph = _graph(model)
-    if len(graph.outputs) != 1:
-        raise UnsupportedModel(
-            f"The Keras model has {len(graph.outputs)} outputs; make one of them a model of its own, "
-            f"keras.Model(model.inputs, model.outputs[0]), and import that.",
-            operation="several outputs",
-        )
+    _check_outputs(graph)
     taken = keras_inputs(graph, schema, inputs or {})
     clone = _cloned(model, taken)
     value = _KerasReader(_graph(clone)).read(taken.tables(looks_up=any(map(is_embedding, _layers(clone)))))
@@ -108,6 +103,15 @@ def _graph(model: Any) -> Any:
             operation=type(model).__name__,
         )
     return model
+
+
+def _check_outputs(graph: Any) -> None:
+    if len(graph.outputs) != 1:
+        raise UnsupportedModel(
+            f"The Keras model has {len(graph.outputs)} outputs; make one of them a model of its own, "
+            f"keras.Model(model.inputs, model.outputs[0]), and import that.",
+            operation="several outputs",
+        )
 
 
 def _cloned(model: Any, inputs: KerasInputs) -> Any:

@@ -62,8 +62,8 @@ def import_torch(
     if isinstance(module, torch.jit.ScriptModule):
         from ifonly.model.importers.torch_script import import_script
 
-        how = {"classes": classes, "regression": regression, "inputs": inputs or {}}
-        return import_script(module, schema, _precision(module), **how)
+        precision = _precision(module)
+        return import_script(module, schema, precision, classes=classes, regression=regression, inputs=inputs or {})
     if not isinstance(module, nn.Module):
         raise ModelError(f"A torch model must be a torch.nn.Module; got {type(module).__name__}.")
     module = _copied(module)

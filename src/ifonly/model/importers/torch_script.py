@@ -48,7 +48,9 @@ def import_script(
     taken = TorchInputs(schema, named_entries(names, schema, inputs) if several else ())
     exported = _exported(own, names, taken.arguments(schema.sample(2, np.random.default_rng(0)), precision))
     read = import_onnx(exported, schema, classes=classes, regression=regression, inputs=inputs)
-    original = ScriptOriginal(content, taken, precision, read.original if getattr(read.original, "logits", False) else None)
+    original = ScriptOriginal(
+        content, taken, precision, read.original if getattr(read.original, "logits", False) else None
+    )
     whole = replace(original, logits=None)
     made = replace(
         read,

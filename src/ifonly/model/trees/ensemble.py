@@ -263,7 +263,7 @@ class Ensemble(ByFingerprint):
     def rounding(self) -> Floats:
         """Rounding error bound per output, for any order of summation."""
         how, unit = self.summation, {"float64": 2.0**-53, "float32": 2.0**-24}[self.summation.precision]
-        size = np.abs(how.start) + self._largest.sum(axis=0)
+        size = np.abs(how.start) + self.largest.sum(axis=0)
         terms = len(self.roots) + 4.0
         gamma = terms * unit / (1.0 - terms * unit)
         least = {"float64": 2.0**-1022, "float32": 2.0**-126}[how.precision]
@@ -271,7 +271,7 @@ class Ensemble(ByFingerprint):
         return (gamma * (factor * size + np.abs(how.shift)) + 4.0 * least * (1.0 + factor)) * (1.0 + 1e-9)
 
     @cached_property
-    def _largest(self) -> Floats:
+    def largest(self) -> Floats:
         """The largest |value| of a leaf of each tree for each output, shape (trees, outputs)."""
         largest = np.zeros((len(self.roots), self.outputs))
         leaf = self.nodes.leaf >= 0

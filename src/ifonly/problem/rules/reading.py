@@ -52,7 +52,8 @@ AnyConstraint: TypeAlias = Constraint | RowRule | Accepted | RobustToWeights
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 """Numbers of changes in words."""
 _ACCEPTS = re.compile(
-    r"(?:the )?'?((?!at least )[^'<>=,]+?)'?(?: model)? (accepts?|approves?|rejects?|refuses|refuse|denies|deny|declines?)"
+    r"(?:the )?'?((?!at least )[^'<>=,]+?)'?(?: model)? "
+    r"(accepts?|approves?|rejects?|refuses?|denies|deny|declines?)"
 )
 """A decision of another model, which only those who know it by name can read."""
 _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]

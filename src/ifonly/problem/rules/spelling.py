@@ -21,11 +21,34 @@ _SEVERAL = re.compile(rf"\w[\w.{_SIGNS}-]*(?: [\w.{_SIGNS}-]+)*")
 _GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\w)")
 _MONEY = re.compile(r"[$€£¥]\s*(?=\d)|(?<=\d)\s*[$€£¥](?!\w)")
 SENTENCES = frozenset(
-    ("accepts", "be", "between", "by", "can", "change", "filled", "fixed", "follows", "free", "from", "goes", "may")
-    + ("most", "of", "robust", "steps", "to", "up", "down", "weights", "with", "within")
+    [
+        "accepts",
+        "be",
+        "between",
+        "by",
+        "can",
+        "change",
+        "down",
+        "filled",
+        "fixed",
+        "follows",
+        "free",
+        "from",
+        "goes",
+        "may",
+        "most",
+        "of",
+        "robust",
+        "steps",
+        "to",
+        "up",
+        "weights",
+        "with",
+        "within",
+    ]
 )
 """Words of sentences, which a label of one word may be as well."""
-_SWISS = re.compile(r"(?<=\d)['’](?=\d{3}(?!\d))")
+_SWISS = re.compile("(?<=[0-9])['\u2019](?=[0-9]{3}(?![0-9]))")
 """1'000"""
 _BEGINS = re.compile(r"(?:At most|Only|If|Not)(?= )")
 _QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""

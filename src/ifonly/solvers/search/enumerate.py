@@ -59,7 +59,7 @@ class Enumeration:
                 listen(Progress(finished=len(claims), people=len(points), seconds=time.perf_counter() - begun))
         return claims
 
-    def _values(self, feature: Feature, before: float) -> NDArray[np.float64]:
+    def values_of(self, feature: Feature, before: float) -> NDArray[np.float64]:
         """Every value that the feature may take for this person. They are counted before they are listed."""
         mine = [c for c in self.question.by_feature if c.feature == feature.name]
         if isinstance(feature, Choice):
@@ -131,7 +131,7 @@ class Enumeration:
     def _chunks(self, factual: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
         values: list[NDArray[np.float64]] = []
         for feature, before in zip(self.question.schema.features, factual.tolist(), strict=True):
-            values.append(self._values(feature, before))
+            values.append(self.values_of(feature, before))
             rows = math.prod(len(v) for v in values)
             if rows > self.most_rows:
                 raise UnsupportedQuestion(
@@ -161,7 +161,7 @@ class Enumeration:
                 close = close[[question.broken_rule(factual, row) is None for row in rows[close]]]
             if not len(close):
                 continue
-            possible, robust, most = _accepted_by_all(question, rows[close])
+            possible, robust, most = accepted_by_all(question, rows[close])
             nearest = min(nearest, float(distance[close][possible].min(initial=math.inf)))
             open_ones = np.flatnonzero(possible & ~robust)
             schema_conflicts += zip(distance[close[open_ones]].tolist(), most[open_ones].tolist(), strict=True)
@@ -169,7 +169,7 @@ class Enumeration:
                 first = close[robust][distance[close[robust]].argmin()]
                 best, best_distance = rows[first], float(distance[first])
         rounding_bound, lower = (
-            self._robust_of(best, best_distance, schema_conflicts) if best is not None else (0.0, nearest)
+            self.robust_of(best, best_distance, schema_conflicts) if best is not None else (0.0, nearest)
         )
         return Claim(
             point=best,
@@ -182,7 +182,7 @@ class Enumeration:
             seconds=time.perf_counter() - begun,
         )
 
-    def _robust_of(
+    def robust_of(
         self, best: NDArray[np.float64], distance: float, schema_conflicts: list[tuple[float, float]]
     ) -> tuple[float, float]:
         """A number that the row is above the margin by, and no nearer row is, and the distance; where there is none,
@@ -200,10 +200,10 @@ class Enumeration:
 
 def robustly_accepted(question: Question, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which rows the deployed model accepts under any rounding; of several models, all of them."""
-    return _accepted_by_all(question, rows)[1]
+    return accepted_by_all(question, rows)[1]
 
 
-def _accepted_by_all(
+def accepted_by_all(
     question: Question, rows: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
     """`_accepted` by each of several models; `most` on the common scale of their conditions."""

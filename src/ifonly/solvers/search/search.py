@@ -111,6 +111,11 @@ class Search:
             networks=question.to(target.part(networks)) if networks else None,
         )
 
+    def _box_solver(self, question: Question, tolerances: Tolerances) -> Solver:
+        from ifonly.solvers.search.boxes.solver import BoxSolver
+
+        return BoxSolver(question)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindSearch:
@@ -151,6 +156,11 @@ SEARCHES = {
         kernels_at="ifonly.solvers.search.trees.compiled:TREE_KERNELS",
         prepare=Search._forest_solver,
         prepared_with_kernels=True,
+    ),
+    "boxes": KindSearch(
+        module="ifonly.solvers.search.boxes.solver",
+        kernels_at="ifonly.solvers.search.compiled:KERNELS",  # it has none of its own
+        prepare=Search._box_solver,
     ),
 }
 """Registry of the searches by `Kind.search`."""
