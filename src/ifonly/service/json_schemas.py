@@ -95,6 +95,8 @@ def _requests(registry: ModelRegistry, limits: ServiceLimits) -> dict[str, JsonS
                           for required, optional in explain],
         "CertifyRequest": [object_of(*_query_body(registered, limits, f"CertifiedQuery{k}", k))
                            for k, registered in models if registered.certificates],
+        "RecourseRequest": [object_of(*body) for body, (_, registered) in zip(explain, models, strict=True)
+                            if registered.causes is not None],
         "PredictRequest": [_named_body(registered, k, {"row": ref(f"Row{k}")}) for k, registered in models],
         "RuleRequest": [_named_body(registered, k, {"text": rule_text_schema(registered, limits)},
                                     {"language": {"enum": list(LANGUAGES)}}) for k, registered in models],
@@ -229,7 +231,7 @@ def _other_responses() -> dict[str, JsonSchema]:
                                      "languages": array_of(TEXT), "version": TEXT}),
         "SchemaResponse": object_of({
             "model": TEXT, "title": TEXT, "subject": TEXT, "classes": array_of(VALUE), "kind": TEXT,
-            "certificates": FLAG, "schema": OBJECT, "rules": array_of(TEXT),
+            "certificates": FLAG, "causes": OBJECT, "schema": OBJECT, "rules": array_of(TEXT),
             "groups": array_of(object_of({"title": TEXT, "features": array_of(TEXT)})),
             "people": array_of(object_of({"title": TEXT, "row": ref("Row")})), "limits": object_of(limits)}),
         "PredictResponse": object_of({"decision": VALUE, "score_margin": DISTANCE,
@@ -238,6 +240,8 @@ def _other_responses() -> dict[str, JsonSchema]:
         "RuleResponse": object_of({"words": TEXT}),
         "WhyResponse": object_of({"reasons": {**OBJECT, "description": "As `to_dict` of reasons gives them."},
                                   "sentence": TEXT, "seconds": NUMBER}),
+        "RecourseResponse": object_of({"recourse": {**OBJECT, "description": "As `to_dict` of recourse gives it."},
+                                       "sentence": TEXT, "exact": TEXT, "seconds": NUMBER}),
         "CheckResponse": object_of({
             "verdict": TEXT, "statement": TEXT, "failure": TEXT, "lower": nullable(NUMBER), "upper": nullable(NUMBER),
             "nodes": COUNT, "leaves": COUNT, "trusted": TEXT, "deployed": TEXT, "network": TEXT, "question": TEXT,
