@@ -249,5 +249,7 @@ def test_each_of_several_actions_leaves_out_something_of_the_earlier_ones(seed: 
         assert one.cost == pytest.approx(least, rel=1e-6)
         earlier.append({action.feature for action in one.actions})
     assert (
-        told.to_dict()["proven"] and str(told).startswith(("1. Put", "1. The decision is already", "No")) and len(told) == len(list(told))
+        told.to_dict()["proven"]
+        and str(told).startswith(("1. Put", "1. The decision is already", "No"))
+        and len(told) == len(list(told))
     )

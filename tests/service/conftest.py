@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ifonly import Explainer, OnlyUp, datasets
+from ifonly import CausalModel, Explainer, LinearEquation, OnlyUp, datasets
 from ifonly.cli.shipped import friendly_credit
 from ifonly.model import save_network
 from ifonly.schema import save_schema
@@ -29,8 +29,10 @@ def people() -> list[dict[str, Any]]:
 def registry(people: list[dict[str, Any]]) -> ModelRegistry:
     model = friendly_credit(rules=False)[0]
     named = {"First": people[3], "Second": people[4]}
+    bills = LinearEquation({"MaxBillAmountOverLast6Months": 0.8})
+    causes = CausalModel(model.schema, {"MostRecentBillAmount": bills})
     return ModelRegistry([
-        RegisteredModel(name="credit", title="Credit", explainer=Explainer(model), people=named),
+        RegisteredModel(name="credit", title="Credit", explainer=Explainer(model), people=named, causes=causes),
         RegisteredModel(name="ruled", subject="the application", explainer=Explainer(model, constraints=[RULE, OnlyUp("EducationLevel")])),
     ])  # fmt: skip
 

@@ -67,6 +67,8 @@ def test_openapi_python_client(keyed, description, row, tmp_path, monkeypatch) -
     with made as client:
         told = python_calls(client, row)
     assert set(told) == operations(description)
+    refused = told.pop("recourse")
+    assert refused.status_code == 422 and "--causes credit=FILE" in refused.parsed.error
     assert all(response.status_code == 200 and response.parsed is not None for response in told.values())
     read = {name: response.parsed for name, response in told.items()}
     assert read["explain"].answer.status == "nearest" and read["explain"].answer.changes[0].feature in row
@@ -107,6 +109,7 @@ def python_calls(client: Any, row: dict[str, Any]) -> dict[str, Any]:
     told["predict"] = call("predict", body=models.PredictRequest(row=person))
     told["rule"] = call("rule", body=models.RuleRequest(text="AgeGroup is fixed"))
     told["certify"] = call("certify", body=models.CertifyRequest(row=person))
+    told["recourse"] = call("recourse", body=models.RecourseRequest(row=person))
     told["check"] = call("check", body=file(told["certify"].content))
     told["report"] = call("report", body=models.ReportRequest(row=person))
     told["notice"] = call("notice", body=models.NoticeRequest(row=person, form=models.NoticeRequestForm("gdpr")))
@@ -128,6 +131,8 @@ def test_hey_api_openapi_ts(keyed, description, row, tmp_path) -> None:
     told = json.loads(said.splitlines()[-1])
     wrong = told.pop("error")
     assert set(told) == operations(description)
+    status, error = told.pop("recourse")
+    assert status == 422 and "--causes credit=FILE" in error
     assert {name: status for name, (status, *_) in told.items() if status != 200} == {}
     assert told["explain"][1] == "nearest" and told["explain"][2] and set(told["explain"][2]) <= set(row)
     assert told["explain_stream"][1] == "nearest" and told["explain_batch"][1] == [200, 422]

@@ -145,6 +145,21 @@ def test_sentences_in_a_query(visit, people) -> None:
     assert refused.status_code == 422 and "No model called 'fraud' is known here" in refused.json()["error"]
 
 
+def test_recourse_is_the_cheapest_action_under_the_causes_of_the_desk(visit, registry, people) -> None:
+    query = {"constraints": [{"kind": "fixed", "feature": "MostRecentBillAmount"}]}
+    told = visit.post("/v1/recourse", {"row": people[3], "query": query, "language": "de"})
+    assert told.status_code == 200, told.text
+    own = registry[0].explainer.recourse(people[3], registry[0].causes, constraints=["MostRecentBillAmount is fixed"])
+    assert told.json()["recourse"]["actions"] == own.to_dict()["actions"] and told.json()["exact"] == str(own)
+    assert told.json()["sentence"] == own.sentence("de", subject=registry[0].subject)
+    about = visit("GET", "/v1/schema").json()["causes"]
+    assert about == {"MostRecentBillAmount": ["MaxBillAmountOverLast6Months"]}
+    refused = visit.post("/v1/recourse", {"model": "ruled", "row": people[3]})
+    assert refused.status_code == 422 and "--causes ruled=FILE" in refused.json()["error"]
+    refused = visit.post("/v1/recourse", {"row": people[3], "query": {"target": "maybe"}})
+    assert refused.status_code == 422 and "maybe" in refused.json()["error"]
+
+
 def test_what_would_help_is_a_query_that_helps(visit, people) -> None:
     fixed = [{"kind": "fixed", "feature": name} for name in people[3] if name != "AgeGroup"]
     told = visit.post("/v1/explain", {"model": "ruled", "row": people[3], "query": {"constraints": fixed}}).json()

@@ -33,6 +33,7 @@ POSTS = (
     "/v1/report",
     "/v1/notice",
     "/v1/why",
+    "/v1/recourse",
 )
 RULE = b"POST /v1/rule HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 SCRIPT = "<script>alert(1)</script>\x1b[31m\u202e"

@@ -25,9 +25,8 @@ from ifonly.answering.reasons import find_reasons
 from ifonly.answering.runner import QueryRunner
 from ifonly.answering.values import Batch, CheckedResult, Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import SizedCache, bytes_of
-from ifonly.causes import CausalModel
-from ifonly.errors import QuestionError, UnsupportedQuestion
-from ifonly.printing import shown
+from ifonly.causes import CausalModel, check_causes
+from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Fixed, MaxChanges, Query
 from ifonly.problem.action_models import action_model
 from ifonly.problem.action_query import action_query, any_trees, spending, with_fees, without_fees
@@ -36,8 +35,6 @@ from ifonly.problem.missing import without_imputable
 from ifonly.results import Answer, Claim, NoneExists, Reasons
 from ifonly.results.answer import Change
 from ifonly.results.recourse import Intervention, Recourse
-from ifonly.schema import Schema
-from ifonly.schema.editing import unlabelled
 from ifonly.tolerances import Tolerances
 
 SPACE_BYTES = 2**28
@@ -298,14 +295,6 @@ def _closed(best: CheckedResult, lower: float, spent: Spent, tolerances: Toleran
 
 def _own_bytes(kept: ActionAnswerer) -> int:
     return bytes_of(kept, (kept.space.causes, kept.space.rows_schema, kept.runner.solver.prepared))
-
-
-def check_causes(causes: Any, schema: Schema) -> None:
-    """Raise where these are no causes of the features of a schema."""
-    if not isinstance(causes, CausalModel):
-        raise QuestionError(f"Say what follows from what with a CausalModel; got {shown(causes)}.")
-    if unlabelled(causes.schema).features != unlabelled(schema).features:
-        raise QuestionError("These causes are about rows of another schema; make them with that of the explainer.")
 
 
 def _marked(changes: Sequence[Change], follows: frozenset[str]) -> tuple[Change, ...]:

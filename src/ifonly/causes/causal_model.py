@@ -29,6 +29,7 @@ from ifonly.causes.tree_equations import step_of
 from ifonly.errors import ModelError, QuestionError, RowError
 from ifonly.printing import shown
 from ifonly.schema import Choice, Feature, Numeric, Real, Schema
+from ifonly.schema.editing import unlabelled
 from ifonly.schema.values import Value, plain
 
 Floats = NDArray[np.float64]
@@ -319,6 +320,14 @@ class CausalModel:
                     f"Feature '{feature.name}' follows in steps, and {feature.value(point[g])} is between two of them.",
                     feature=feature.name,
                 )
+
+
+def check_causes(causes: Any, schema: Schema) -> None:
+    """Raise where these are no causes of the features of a schema."""
+    if not isinstance(causes, CausalModel):
+        raise QuestionError(f"Say what follows from what with a CausalModel; got {shown(causes)}.")
+    if unlabelled(causes.schema).features != unlabelled(schema).features:
+        raise QuestionError("These causes are about rows of another schema; make them with that of the explainer.")
 
 
 def unrolled_ends(schema: Schema) -> list[tuple[Floats, Floats]]:

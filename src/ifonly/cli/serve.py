@@ -37,6 +37,8 @@ MODELS = (
                  help="JSON: lists of features by a title, as the page groups them."),
     click.option("--codes", multiple=True, metavar="[NAME=]FILE",
                  help="The words of reasons in a notice: groups of features (JSON)."),
+    click.option("--causes", multiple=True, metavar="[NAME=]FILE",
+                 help="What follows from what (written by CausalModel.save), for the cheapest action."),
     click.option("--rule", "rules", multiple=True, metavar="[NAME=]TEXT",
                  help="A constraint in words that holds for everybody; may be repeated."),
     *ALSO,
@@ -134,16 +136,17 @@ def demonstration(*, rules: bool = True) -> list[RegisteredModel]:
     ]
 
 
+EACH = ("schemas", "classes", "titles", "subjects", "people", "keep", "groups", "codes", "outcomes", "causes")
+"""Options with one value per model."""
+
+
 def _registered_models(options: dict[str, Any]) -> list[RegisteredModel]:
     """The models of the options, in their order."""
     from ifonly.errors import QuestionError
 
     models = _named(options["models"], ())
     names = tuple(models)
-    each = {
-        part: _named(options[part], names)
-        for part in ("schemas", "classes", "titles", "subjects", "people", "keep", "groups", "codes", "outcomes")
-    }
+    each = {part: _named(options[part], names) for part in EACH}
     rules = {name: [_split(text, names)[1] for text in options["rules"] if _split(text, names)[0] in (name, None)]
              for name in names}  # fmt: skip
     for part, given in each.items():
@@ -157,6 +160,7 @@ def _registered_models(options: dict[str, Any]) -> list[RegisteredModel]:
 def _registered(
     name: str, file: str, given: dict[str, Any], rules: Sequence[str], options: dict[str, Any]
 ) -> RegisteredModel:
+    from ifonly.causes import CausalModel
     from ifonly.cli.also import named_rules, read_also
     from ifonly.errors import QuestionError
     from ifonly.explainer import Explainer
@@ -175,9 +179,10 @@ def _registered(
     people = {} if given["people"] is None else _people(given["people"], given["keep"])
     groups = {} if given["groups"] is None else read_json(given["groups"], "table of groups")
     codes = None if given["codes"] is None else ReasonCodes.load(given["codes"])
+    causes = None if given["causes"] is None else CausalModel.load(given["causes"], model.schema)
     return RegisteredModel(
         name=name, title=given["titles"] or "", subject=given["subjects"] or "", explainer=explainer, people=people,
-        groups=groups, codes=codes,
+        groups=groups, codes=codes, causes=causes,
     )  # fmt: skip
 
 

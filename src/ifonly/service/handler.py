@@ -116,6 +116,7 @@ class Handler:
             "/v1/report": self._report,
             "/v1/notice": self._notice,
             "/v1/why": self._why,
+            "/v1/recourse": self._recourse,
         }
 
     def warm_up(self) -> None:
@@ -212,6 +213,26 @@ class Handler:
             raise as_http_error(error) from None
         sentence = told.sentence(request.language, subject=request.registered.subject)
         data = {"reasons": told.to_dict(), "sentence": sentence, "seconds": round(told.seconds, 6)}
+        return Reply(status=200, body=json_bytes(data), outcome=told.status)
+
+    def _recourse(self, body: bytes, attempt: Attempt) -> Reply | None:
+        request, attempt = self._read(body, attempt)
+        registered = request.registered
+        if registered.causes is None:
+            raise HTTPError(UNPROCESSABLE, f"The model '{registered.name}' has no causes here: start the desk with "
+                                           f"--causes {registered.name}=FILE.", where="model")  # fmt: skip
+        if not self.slow:
+            return None  # an action takes several searches
+        try:
+            told = self._explainer(request, attempt).recourse(request.row, registered.causes, request.query)
+        except IfonlyError as error:
+            raise as_http_error(error) from None
+        data = {
+            "recourse": told.to_dict(),
+            "sentence": told.sentence(request.language, subject=registered.subject),
+            "exact": str(told),
+            "seconds": round(told.answer.seconds, 6),
+        }
         return Reply(status=200, body=json_bytes(data), outcome=told.status)
 
     def _notice(self, body: bytes, attempt: Attempt) -> Reply | None:

@@ -97,6 +97,7 @@ def _requests(limits: ServiceLimits) -> dict[str, JsonSchema]:
         "ReportRequest": object_of(row, {**options, "diversity": nullable(ref("Diversity"))}),
         "NoticeRequest": object_of(row, {**options, **form}),
         "CertifyRequest": object_of(row, options),
+        "RecourseRequest": object_of(row, options),
         "PredictRequest": object_of(row, model),
         "RuleRequest": object_of({"text": {**TEXT, "maxLength": limits.text}}, {**model, **language}),
     }
@@ -182,7 +183,7 @@ def _other_responses() -> dict[str, JsonSchema]:
                                      "languages": array_of(TEXT), "version": TEXT}),
         "SchemaResponse": object_of({
             "model": TEXT, "title": TEXT, "subject": TEXT, "classes": array_of(VALUE), "kind": TEXT,
-            "certificates": FLAG, "schema": OBJECT, "rules": array_of(TEXT),
+            "certificates": FLAG, "causes": OBJECT, "schema": OBJECT, "rules": array_of(TEXT),
             "rules_in": {"type": "object", "additionalProperties": array_of(TEXT)},
             "groups": array_of(object_of({"title": TEXT, "features": array_of(TEXT)})),
             "people": array_of(object_of({"title": TEXT, "row": ref("Row")})), "limits": object_of(limits)}),
@@ -192,6 +193,8 @@ def _other_responses() -> dict[str, JsonSchema]:
         "RuleResponse": object_of({"words": TEXT}),
         "WhyResponse": object_of({"reasons": {**OBJECT, "description": "As `to_dict` of reasons gives them."},
                                   "sentence": TEXT, "seconds": NUMBER}),
+        "RecourseResponse": object_of({"recourse": {**OBJECT, "description": "As `to_dict` of recourse gives it."},
+                                       "sentence": TEXT, "exact": TEXT, "seconds": NUMBER}),
         "CheckResponse": object_of({
             "verdict": TEXT, "statement": TEXT, "failure": TEXT, "lower": nullable(NUMBER), "upper": nullable(NUMBER),
             "nodes": COUNT, "leaves": COUNT, "trusted": TEXT, "deployed": TEXT, "network": TEXT, "question": TEXT,

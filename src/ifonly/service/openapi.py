@@ -46,6 +46,8 @@ POST_PATHS: dict[str, tuple[str, str, str, JsonSchema]] = {
                    {"type": "string"}),
     "/v1/why": ("The smallest set of values that decides a row alone, with its proof", "ExplainRequest", JSON,
                 ref("WhyResponse")),
+    "/v1/recourse": ("The cheapest action, when other features follow their causes, with what follows from it",
+                     "RecourseRequest", JSON, ref("RecourseResponse")),
 }  # fmt: skip
 """By path: a summary, the schema of the body, and the content type and schema of the response."""
 GET_PATHS: dict[str, tuple[str, str, JsonSchema]] = {
@@ -174,6 +176,7 @@ def _examples(registry: ModelRegistry) -> dict[str, Any]:
             "NoticeRequest": {},
             "PredictRequest": {},
             "CertifyRequest": {},
+            "RecourseRequest": {},
             "RuleRequest": rule,
         }
     with_query = {"row": row, "query": {"distance": "l1", "constraints": [{"kind": "fixed", "feature": name}]}}
@@ -184,6 +187,7 @@ def _examples(registry: ModelRegistry) -> dict[str, Any]:
             "asked": {**with_query, "seconds": 2, "language": "de", "path": True},
         },
         "DiverseRequest": {"three": diverse},
+        "RecourseRequest": {} if registered.causes is None else {"plain": {"row": row}},
         "ReportRequest": {"one": {"row": row}, "three": diverse},
         "NoticeRequest": {"gdpr": {"row": row, "form": "gdpr"}},
         "CertifyRequest": {"plain": {"row": row}} if registered.certificates else {},

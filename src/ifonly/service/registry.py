@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ifonly.causes import CausalModel, check_causes
 from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
 from ifonly.notices import ReasonCodes
@@ -32,6 +33,8 @@ class RegisteredModel:
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
     codes: ReasonCodes | None = None
     """The words of reasons in a notice."""
+    causes: CausalModel | None = None
+    """What follows from what, for the cheapest action."""
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > MAX_NAME or not is_printable(self.name):
@@ -41,6 +44,8 @@ class RegisteredModel:
         _check_groups(self.groups, self.explainer.schema.names)
         if self.codes is not None:
             self.codes.complete(self.explainer.schema, ())
+        if self.causes is not None:
+            check_causes(self.causes, self.explainer.schema)
 
     def _normalised(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The row in the schema's own values."""
@@ -82,6 +87,7 @@ class RegisteredModel:
             "classes": list(explainer.model.classes),
             "kind": explainer.model.function.name.removeprefix("an ").removeprefix("a "),
             "certificates": self.certificates,
+            "causes": {} if self.causes is None else {name: list(some) for name, some in self.causes.graph.items()},
             "schema": schema_to_json(explainer.schema),
             "groups": [{"title": title, "features": list(names)} for title, names in self.groups.items()],
             "rules": rules,

@@ -97,6 +97,8 @@ def _bodies(registered: RegisteredModel, limits: ServiceLimits, *, first: bool) 
         "PredictRequest": body({"row": defined("Row")}),
         "RuleRequest": body({"text": rule_text_schema(registered, limits)}, language),
     }
+    if registered.causes is not None:
+        bodies["RecourseRequest"] = body(required, optional)
     return {**bodies, **({"CertifyRequest": body(*with_query("CertifiedQuery"))} if registered.certificates else {})}
 
 

@@ -34,6 +34,8 @@ async function main(address: string, key: string, rowText: string): Promise<Reco
   told["certify"] = [certified.response.status];
   const checked = await desk.check({ client, body: certified.data as unknown as Blob });
   told["check"] = [checked.response.status, checked.data?.verdict];
+  const recourse = await desk.recourse({ client, body: { row } });
+  told["recourse"] = [recourse.response.status, recourse.error?.error];
   told["report"] = [(await desk.report({ client, body: { row } })).response.status];
   told["notice"] = [(await desk.notice({ client, body: { row, form: "gdpr" } })).response.status];
   const why = await desk.why({ client, body: { row } });
