@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 import torch
 
-from ifonly import Categorical, Explainer, Integer, Nearest, Network, NoneExists, Real, Schema
-from ifonly.errors import ModelError, QuestionError
+from ifonly import Accepted, Categorical, Explainer, Integer, Nearest, Network, NoneExists, Real, Schema
+from ifonly.errors import ModelError, QuestionError, UnsupportedModel
 from ifonly.methods import Enumerate, MipObj, Search
 from ifonly.model import network_model
 from ifonly.plausibility import inliers, reconstructed
@@ -93,3 +95,45 @@ def test_rows_that_look_like_the_data() -> None:
 def test_wrong_input_gets_a_sentence(make, error: type[Exception], message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error, match=message):
         make()
+
+
+def test_plausible_answers_look_like_the_table() -> None:
+    """Options that occur, numbers in the range of the table, and an inlier to scikit-learn's own forest."""
+    rng = np.random.default_rng(4)
+    points = np.stack([rng.integers(-1, 3, 300), rng.integers(1, 5, 300), np.zeros(300)], axis=1).astype(np.float64)
+    table = [SCHEMA.row(point) for point in points]
+    model = network_model(Network.of([([[1.0, 1.0, 0.0, 4.0]], [-4.5])]), SCHEMA, classes=("no", "yes"))
+    person = {"A": 0, "B": 2, "C": "x"}
+    explainer = Explainer(model)
+    asked = explainer.plausible(table)
+    plain, answer = explainer.explain(person), asked.explain(person)
+    assert isinstance(plain, Nearest)
+    assert plain.counterfactual["A"] == 3  # which nobody in the table has
+    assert isinstance(answer, Nearest)
+    row = SCHEMA.read(answer.counterfactual)
+    assert answer.counterfactual["C"] == "x"
+    assert (points.min(axis=0) <= row).all()
+    assert (row <= points.max(axis=0)).all()
+    forest = inliers(SCHEMA, table)
+    inside = [forest.accepts(SCHEMA, point[None, :])[0] for point in POINTS]
+    good = np.array(inside) & (model.scores(POINTS)[:, 0] > 0.0) & (POINTS[:, 2] == 0.0)
+    good &= ((points.min(axis=0) <= POINTS) & (points.max(axis=0) >= POINTS)).all(axis=1)
+    question, _ = explainer.question(person)
+    before = np.repeat(SCHEMA.read(person)[None, :], len(POINTS), axis=0)
+    assert answer.upper == pytest.approx(question.measure.between(before, POINTS)[good].min(), abs=1e-9)
+    assert explainer.explain(person).upper == plain.upper  # the explainer itself is what it was
+    assert asked.explain(person, constraints=["isolation forest accepts"]).upper == answer.upper
+
+
+@pytest.mark.parametrize("name", ["mixture.GaussianMixture", "svm.OneClassSVM", "neighbors.KernelDensity"])
+def test_densities_without_an_exact_form_are_refused_with_a_remedy(name: str) -> None:
+    module, kind = name.split(".")
+    fitted = getattr(importlib.import_module(f"sklearn.{module}"), kind)().fit(
+        REALS.sample(30, np.random.default_rng())
+    )
+    model = network_model(Network.of([([[1.0, 1.0]], [-4.0])]), REALS, classes=("no", "yes"))
+    check = Accepted(by=fitted, name="density")
+    with pytest.raises(
+        UnsupportedModel, match=r"'density': \w+ has no exact form here.*plausibility.LocalOutlierFactor"
+    ):
+        Explainer(model).explain({"A": 0.0, "B": 1.0}, constraints=[check])

@@ -74,6 +74,8 @@ class Branching:
         self._solve, self._context, self._tolerances, self._boxes = solve, context, tolerances, boxes
         self._guess = math.inf
         """How far some row is that meets the condition which is branched on: nothing beyond matters."""
+        self._tried: dict[tuple[Ordinary, ...], float] = {}
+        """The last distance below which a node was searched for rows."""
         self._order = itertools.count()
         self._open: list[tuple[float, int, tuple[Ordinary, ...], Iterator[Alternative] | None]] = [(0.0, 0, (), None)]
         self._seen: set[frozenset[Ordinary]] = set()
@@ -109,6 +111,9 @@ class Branching:
         below = min(self._guess, math.inf if self._best is None else self._best.upper)
         if self._boxes is None or not chosen or not bound * (1.0 + GUESSED) < below < math.inf:
             return False
+        if self._tried.get(chosen) == below:
+            return False
+        self._tried[chosen] = below
         known = self._boxes.nothing_below(chosen, below, spent.left)
         if known is None:
             return False
@@ -129,13 +134,18 @@ class Branching:
             for condition in conditions:
                 if not condition.holds(self._context, found.point):
                     alternatives = condition.alternatives(self._context, found.point, leaf.chosen)
-                    if self._boxes is not None and (rows := rows_that_meet(condition)) is not None:
-                        self._guess = self._boxes.nearest_of(rows) * (1.0 + GUESSED)
+                    self._look_at_rows_of(condition)
                     self._branch(leaf.bound, leaf.chosen, iter(alternatives), spent)
                     return
             if self._best is None or found.upper < self._best.upper:
                 self._best = found
         self._leaves.append(leaf)
+
+    def _look_at_rows_of(self, condition: Condition) -> None:
+        """How far a row of the data is that meets the condition, once."""
+        rows = rows_that_meet(condition)
+        if self._boxes is not None and rows is not None and self._guess == math.inf:
+            self._guess = self._boxes.nearest_of(rows) * (1.0 + GUESSED)
 
     def _branch(
         self, bound: float, chosen: tuple[Ordinary, ...], alternatives: Iterator[Alternative], spent: Spent

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,8 @@ from ifonly.schema import Choice, Schema
 Floats = NDArray[np.float64]
 
 
-class Boxes(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Boxes:
     """One box per row. They may leave more than the constraints that they are made of, never less."""
 
     schema: Schema

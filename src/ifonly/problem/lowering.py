@@ -185,24 +185,21 @@ class Costs:
         return People(points, option, lower, upper, allowed, cost, grid_offset)
 
     def domains_in(self, point: Floats, boxes: Boxes) -> People:
-        """What one person may change in each of many boxes. Numbers that move in steps keep their whole domain."""
-        one = self.domains(point[None, :])
-        every = one.part([0] * len(boxes))
-        free = self.numeric & (self.step <= 0.0)
+        """What one person may change in each of many boxes. What moves in steps from its own value is left as it is."""
+        every = self.domains(point[None, :]).part([0] * len(boxes))
         for g, feature in enumerate(self.question.schema.features):
             here = slice(int(self.start[g]), int(self.start[g + 1]))
             if not self.numeric[g]:
                 every.allowed[:, here] &= boxes.allowed[g]
-            elif free[g] or (isinstance(feature, Integer) and not self.relative(g)):
-                domain = Domains(
-                    np.maximum(every.lower[:, g], boxes.lower[:, g]),
-                    np.minimum(every.upper[:, g], boxes.upper[:, g]),
-                    every.allowed[:, here],
-                )
+            elif not self.relative(g):
+                lower = np.maximum(every.lower[:, g], boxes.lower[:, g])
+                domain = Domains(lower, np.minimum(every.upper[:, g], boxes.upper[:, g]), every.allowed[:, here])
                 if isinstance(feature, Integer):
                     _to_grid(domain, feature)
                 every.lower[:, g], every.upper[:, g] = domain.lower, domain.upper
-                every.allowed[:, here] = (domain.lower <= domain.upper)[:, None]
+        self._onto_grids(every.factual, every.lower, every.upper)
+        for g in np.flatnonzero(self.numeric).tolist():
+            every.allowed[:, self.start[g]] = every.lower[:, g] <= every.upper[:, g]
         return every
 
     def relative(self, g: int) -> bool:

@@ -341,7 +341,8 @@ class ForestSearch:
             self.stopped = claim.stop
             return False
         stack.bound[s] = max(stack.bound[s], self.packed.cost(claim.lower))
-        if claim.point is None and claim.lower < math.inf and self.packed.tolerances.close(claim.lower, below):
+        cut_off = claim.point is None and below < math.inf and claim.lower < math.inf
+        if cut_off and self.packed.tolerances.close(claim.lower, below):
             return self._closed(float(stack.bound[s]))  # nothing is nearer than the best row
         found = claim.point is not None and self._registered_from_networks(claim.point, float(stack.bound[s]))
         if found or claim.lower == math.inf:
