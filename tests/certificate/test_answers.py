@@ -23,7 +23,7 @@ from ifonly import Answer, check
 COUNT = int(os.environ.get("IFONLY_CERTIFICATES", "0"))
 MUTATIONS = int(os.environ.get("IFONLY_MUTATIONS", "0"))
 SEEDS = range(COUNT or 4)
-EXPECTED = ("cannot state", "piecewise-linear", "not drawn", "already", "no reason", "narrower than twice", "breaks",
+EXPECTED = ("cannot state", "not drawn", "already", "no reason", "narrower than twice", "breaks",
             "here is no proof", "time limit", "on the threshold")  # fmt: skip
 """What is refused, and why: models of other kinds; questions that have no answer to prove, or rows within rounding."""
 
