@@ -28,6 +28,7 @@ from ifonly import (
     certify,
     check,
 )
+from ifonly.certifying.identity import compared_model
 from ifonly.errors import QuestionError
 from ifonly.methods import MipObj
 from ifonly.model import network_model
@@ -166,6 +167,9 @@ def test_certificates_state_it() -> None:
     explainer = Explainer(CREDIT)
     checked = check(certify(explainer, PERSON, constraints=[CHECK]))
     assert checked.valid and "by model 1" in checked.statement
+    certificate = certify(explainer, PERSON, constraints=[CHECK])
+    assert compared_model(certificate, FRAUD, "fraud").words == "Model 1 of the 2 that were proven about is 'fraud'."
+    assert not compared_model(certificate, RATE, "rate").same
     assert checked.lower == pytest.approx(explainer.explain(PERSON, constraints=[CHECK]).upper, abs=1e-6)
 
 

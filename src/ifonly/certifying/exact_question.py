@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ifonly.errors import UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import Accepted, Question, Target
 from ifonly.problem.joint_target import JointTarget
@@ -48,5 +49,7 @@ def _exact(model: Model, target: Target, rounding_bound: float | None) -> tuple[
         coefficients = np.abs(target.conditions(model)[0]).sum(axis=1).max(initial=0.0)
         rounding_bound = max(rounding_bound, float(coefficients * trees.ensemble.rounding().max()))
     elif trees is None:
+        if model.function.as_network() is None:
+            raise UnsupportedQuestion(f"A certificate cannot state {model.function.name} yet; `explain` can.")
         model = model.of_network
     return model, replace(target, margin=target.margin + (rounding_bound or 0.0))

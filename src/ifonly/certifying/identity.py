@@ -14,12 +14,24 @@ from ifonly.schema import Schema
 
 
 def compared_model(certificate: Certificate, model: Model, name: str) -> Comparison:
-    """The model of a certificate with another one, number by number."""
+    """The model of a certificate with another one, number by number; of several models, any of them."""
     stated = stated_model(model)
     if stated is None:
         words = f"NOT the model that was proven: {quoted(name)} is {model.function.name}, which no certificate states."
         return Comparison(what="model", same=False, words=words)
-    return _compared("model", certificate, canonical(stated), name)
+    mine, members = canonical(stated), _members(certificate)
+    if mine in members:
+        words = f"Model {members.index(mine)} of the {len(members)} that were proven about is {quoted(name)}."
+        return Comparison(what="model", same=True, words=words)
+    return _compared("model", certificate, mine, name)
+
+
+def _members(certificate: Certificate) -> list[bytes]:
+    """The models of a certificate about several."""
+    question = certificate.data.get("question")
+    model = question.get("model") if isinstance(question, dict) else None
+    members = model.get("models") if isinstance(model, dict) else None
+    return [canonical(one) for one in members] if isinstance(members, list) else []
 
 
 def compared_schema(certificate: Certificate, schema: Schema, name: str) -> Comparison:

@@ -78,7 +78,12 @@ def certify_reason(
 def _tree(parts: Parts, lower: float | None, nodes: int | None) -> list[Any]:
     try:
         return proof_trees(parts, lower, Effort(Verification.DOUBTFUL, nodes))
-    except (Nearer, Unclosed):
+    except Nearer:
+        words = (
+            "A row that keeps these features is on the threshold in real arithmetic, which counts as decided otherwise."
+        )
+        raise UnsupportedQuestion(words) from None
+    except Unclosed:
         words = "That these features decide alone could not be proven in exact arithmetic."
         raise UnsupportedQuestion(words) from None
 
