@@ -290,7 +290,7 @@ class BoxSplits:
 
     def _of_trees(self, gain: Floats, place: Places) -> None:
         """Credit features in which the nearest row is outside of the best leaf of a tree, by what that adds."""
-        leaf, better = self._wanted()
+        leaf, better = self._best_leaves()
         for g in range(gain.shape[1]):
             if self.bounds.is_choice(g):
                 outside = ~self.bounds.has_option(g, leaf, self.near[:, g])
@@ -305,7 +305,7 @@ class BoxSplits:
             found = fits[box, most]
             place[found, g] = at[box, most][found]
 
-    def _wanted(self) -> tuple[Places, Floats]:
+    def _best_leaves(self) -> tuple[Places, Floats]:
         """(boxes, trees): the best leaf of each tree that is left, and what it adds to that of the nearest row."""
         bounds = self.bounds.bounds
         leaves, worst = bounds.leaves, (self.upper - bounds.least).argmin(axis=1)
