@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.model.mixed import MixedSum, affine, largest_of, layers_of, on
+from ifonly.model.rounding import column_box
 from ifonly.model.trees.ensemble import Ensemble
 from ifonly.problem import Question
 from ifonly.resources import check_limits
@@ -138,7 +139,10 @@ class BoxBounds:
         size = np.abs(self.gains) @ np.array([1.0 + largest_of(one) for one in function.parts])
         size = size + np.abs(d) + 1.0 + np.abs(question.conditions[0]) @ np.abs(function.shift)
         if function.network is not None:
-            size = size + question.model.error_in("float64").max() / 2.0**-52
+            lower, upper = (ends[None, :] for ends in column_box(question.schema))
+            every = np.ones(lower.shape[1], dtype=np.bool_)
+            own = function.network.error(lower, upper, "float64", every)[0]  # some units of what is added up
+            size = size + np.abs(question.conditions[0]) @ own / 2.0**-52
         return np.asarray(d + question.margins - question.computed_error - OUTWARD * size)
 
 
@@ -165,6 +169,19 @@ class PersonBounds:
 
     def is_choice(self, g: int) -> bool:
         return g in self.bounds.leaves.options
+
+    def has_option(self, g: int, leaf: Places, place: Places) -> NDArray[np.bool_]:
+        """(boxes, trees): does the option at this place of a choice reach these leaves?"""
+        counted = self._reached[g]
+        return np.asarray(counted[leaf, place[:, None] + 1] > counted[leaf, place[:, None]])
+
+    def beside(self, g: int, leaf: Places, place: Places) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Places]:
+        """(boxes, trees): is the number at this place below or above these leaves, and where does a split part them?"""
+        leaves, cells = self.bounds.leaves, self._cells[g]
+        own, least, most = cells[place][:, None], leaves.least[g, leaf], leaves.most[g, leaf]
+        below, above = own < least, own > most
+        at = np.where(below, np.searchsorted(cells, least, side="left"), np.searchsorted(cells, most, side="right"))
+        return below, above, at
 
     def alive(self, low: Places, high: Places) -> NDArray[np.bool_]:
         """(boxes, leaves): does the box reach the leaf?"""

@@ -27,8 +27,8 @@ from ifonly.solvers.search.enumerate import Enumeration, accepted_by_all
 Floats = NDArray[np.float64]
 MOST_VALUES = 1_000_000
 """Of one feature."""
-BATCH = 192
-"""Boxes that are bounded at once."""
+FEWEST_BOXES, MOST_BOXES, MOST_REACHED = 8, 192, 1 << 23
+"""Boxes that are bounded at once, and boxes times leaves."""
 GUESSES = 512
 """Rows among which a first one is looked for."""
 
@@ -167,7 +167,9 @@ class PersonSearch:
     def _advance(self) -> None:
         """Look at the nearest boxes."""
         taken: list[tuple[float, int, Places, Places]] = []
-        while self.boxes and len(taken) < BATCH and self.boxes[0][0] < self.distance:
+        most = MOST_REACHED // len(self.solver.bounds.leaves.value)
+        most = min(MOST_BOXES, max(FEWEST_BOXES, most))
+        while self.boxes and len(taken) < most and self.boxes[0][0] < self.distance:
             taken.append(heappop(self.boxes))
         self.nodes += len(taken)
         far = np.array([box[0] for box in taken])
@@ -288,38 +290,38 @@ class BoxSplits:
 
     def _of_trees(self, gain: Floats, place: Places) -> None:
         """Credit features in which the nearest row is outside of the best leaf of a tree, by what that adds."""
-        leaves, bounds = self.bounds.bounds.leaves, self.bounds.bounds
-        worst = (self.upper - bounds.least).argmin(axis=1)
-        here = self.bounds.alive(self.near, self.near)
-        ends, part = [*leaves.first[1:].tolist(), len(leaves.value)], -1
-        most = np.zeros(gain.shape)
-        for t, (first, end) in enumerate(zip(leaves.first.tolist(), ends, strict=True)):
-            part += bool((leaves.part == t).any())
-            how = bounds.function.parts[part].ensemble.summation
-            factor = bounds.gains[worst, part] * how.scale / how.divisor
-            value = leaves.value[first:end] * factor[:, None]
-            best = np.where(self.alive[:, first:end], value, -np.inf).argmax(axis=1)
-            own = here[:, first:end].argmax(axis=1)
-            box = np.arange(len(best))
-            better = value[box, best] - value[box, own]
-            self._credited(first + best, np.maximum(better, 0.0), gain, place, most)
-
-    def _credited(self, leaf: Places, better: Floats, gain: Floats, place: Places, most: Floats) -> None:
-        leaves = self.bounds.bounds.leaves
+        leaf, better = self._best_leaves()
         for g in range(gain.shape[1]):
             if self.bounds.is_choice(g):
-                reached = self.bounds._reached[g]
-                outside = reached[leaf, self.near[:, g] + 1] == reached[leaf, self.near[:, g]]
-                gain[:, g] += np.where(outside, better, 0.0)
+                outside = ~self.bounds.has_option(g, leaf, self.near[:, g])
+                gain[:, g] += np.where(outside, better, 0.0).sum(axis=1)
                 continue
-            cells = self.bounds._cells[g]
-            own = cells[self.near[:, g]]
-            under, over = own < leaves.least[g, leaf], own > leaves.most[g, leaf]
-            gain[:, g] += np.where(under | over, better, 0.0)
-            at = np.where(
-                under,
-                np.searchsorted(cells, leaves.least[g, leaf], side="left"),
-                np.searchsorted(cells, leaves.most[g, leaf], side="right"),
-            )
-            more = (under | over) & (better > most[:, g]) & (at > self.low[:, g]) & (at <= self.high[:, g])
-            place[more, g], most[more, g] = at[more], better[more]
+            below, above, at = self.bounds.beside(g, leaf, self.near[:, g])
+            outside = below | above
+            gain[:, g] += np.where(outside, better, 0.0).sum(axis=1)
+            fits = outside & (at > self.low[:, g][:, None]) & (at <= self.high[:, g][:, None])
+            most = np.where(fits, better, -1.0).argmax(axis=1)
+            box = np.arange(len(most))
+            found = fits[box, most]
+            place[found, g] = at[box, most][found]
+
+    def _best_leaves(self) -> tuple[Places, Floats]:
+        """(boxes, trees): the best leaf of each tree that is left, and what it adds to that of the nearest row."""
+        bounds = self.bounds.bounds
+        leaves, worst = bounds.leaves, (self.upper - bounds.least).argmin(axis=1)
+        scales = np.array(
+            [one.ensemble.summation.scale / one.ensemble.summation.divisor for one in bounds.function.parts]
+        )
+        part = np.searchsorted(leaves.part, np.arange(len(leaves.first)), side="right") - 1
+        counts = np.diff([*leaves.first.tolist(), len(leaves.value)])
+        factor = np.repeat((bounds.gains[worst] * scales)[:, part], counts, axis=1)
+        value = leaves.value * factor
+        left = np.where(self.alive, value, -np.inf)
+        most = np.repeat(np.maximum.reduceat(left, leaves.first, axis=1), counts, axis=1)
+        place = np.arange(len(leaves.value))
+        here = self.bounds.alive(self.near, self.near)
+        best, own = (
+            np.maximum.reduceat(np.where(which, place, 0), leaves.first, axis=1) for which in (left == most, here)
+        )
+        box = np.arange(len(value))[:, None]
+        return best, np.maximum(value[box, best] - value[box, own], 0.0)
