@@ -215,7 +215,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "fee": (lambda: causes().with_holding(-1.0), "The fee of holding a feature is a number from 0 to 1e6; it is -1.0."),
     "fee of no follower": (lambda: causes().with_holding({"job": 1.0}), "'job' has no causes to hold it against"),
     "fit of another kind": (lambda: CausalModel.fit({}, {}, SCHEMA, equations="kernel"), "fitted as linear, network or boosted; got 'kernel'"),
-    "smooth network": (lambda: CausalModel.of({"salary": ["years"]}, {"salary": MLPRegressor(hidden_layer_sizes=(2,), activation="tanh", max_iter=5, solver="lbfgs").fit([[1.0], [2.0]], [1.0, 2.0])}, SCHEMA), 'fit it as "linear", as a ReLU "network" or as "boosted" trees instead'),
+    "smooth network": (lambda: CausalModel.of({"salary": ["years"]}, {"salary": MLPRegressor(hidden_layer_sizes=(2,), activation="tanh", max_iter=500, solver="lbfgs").fit([[1.0], [2.0]], [1.0, 2.0])}, SCHEMA), 'fit it as "linear", as a ReLU "network" or as "boosted" trees instead'),
     "many cuts": (lambda: CausalModel.of({"balance": ["salary"]}, {"balance": _large(1)}, SCHEMA), "part 'salary' at"),
     "many leaves": (lambda: CausalModel.of({"balance": ["salary", "years"]}, {"balance": _large(2)}, SCHEMA), "leaves over several causes; at most 2000 can be searched exactly: fit fewer or smaller trees"),
     "trees of another format": (lambda: CausalModel.from_dict({"format": "ifonly-causes", "version": 1, "equations": {"balance": {"kind": "trees", "parents": ["salary"], "trees": {"format": "x"}}}}, SCHEMA), "not a file of trees of ifonly"),
