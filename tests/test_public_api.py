@@ -32,6 +32,7 @@ PUBLIC = [
     "Derived",
     "Distance",
     "DiverseAnswers",
+    "DiverseRecourse",
     "Diversity",
     "Explainer",
     "Failed",

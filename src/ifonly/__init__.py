@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         Unknown,
         Within,
     )
+    from ifonly.results.diverse_recourse import DiverseRecourse
     from ifonly.results.recourse import Recourse
     from ifonly.results.robustness import Robustness, TreeRobustness
     from ifonly.results.sufficient import SufficientReason, SufficientReasons
@@ -104,6 +105,7 @@ _HOME = {
     "Distance": "ifonly.problem",
     "Derived": "ifonly.problem",
     "DiverseAnswers": "ifonly.results",
+    "DiverseRecourse": "ifonly.results.diverse_recourse",
     "Diversity": "ifonly.problem.diversity",
     "Explainer": "ifonly.explainer",
     "Failed": "ifonly.results",
@@ -194,6 +196,7 @@ __all__ = [
     "Derived",
     "Distance",
     "DiverseAnswers",
+    "DiverseRecourse",
     "Diversity",
     "Explainer",
     "Failed",

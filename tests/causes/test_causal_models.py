@@ -126,7 +126,7 @@ class DiGraph:
 
 
 @pytest.mark.long(keep=1)
-@pytest.mark.parametrize("kind", ["linear", "network"])
+@pytest.mark.parametrize("kind", ["linear", "network", "boosted"])
 def test_fit(kind: str) -> None:
     rng = np.random.default_rng(2)
     salary = rng.uniform(20_000, 120_000, 300)
@@ -137,9 +137,12 @@ def test_fit(kind: str) -> None:
     assert model.graph == {"balance": ("salary",), "owner": ("salary", "balance")}
     first = model.fits[0]
     assert (first.feature, first.causes, first.kind, first.rows) == ("balance", ("salary",), kind, 300)
-    assert first.r2 > 0.99 and 300 < first.noise < 700 and "R2 0.99" in str(first)
     moved = model.after(ANN, {"salary": 85_000, "owner": True})
-    assert abs(moved["balance"] - 28_000) < 300
+    if kind == "boosted":  # which is constant in steps
+        assert first.r2 > 0.95 and first.noise < 2_000 and abs(moved["balance"] - 28_000) < 2_000
+    else:
+        assert first.r2 > 0.99 and 300 < first.noise < 700 and "R2 0.99" in str(first)
+        assert abs(moved["balance"] - 28_000) < 300
     linear = CausalModel.fit({"salary": ["job"]}, {**table, "job": ["cook", "nurse", "clerk"] * 100}, SCHEMA)
     values = linear.compiled[0].values(np.array([[0.0, 0.0, k, 0.0, 0.0, 0.0] for k in range(3)]))
     means = [salary[2::3].mean(), salary[1::3].mean(), salary[0::3].mean()]
@@ -150,6 +153,41 @@ def test_picture(tmp_path: Path) -> None:
     text = causes().to_svg(tmp_path / "graph.svg")
     assert text == (tmp_path / "graph.svg").read_text() and text.count("<rect") == 6 and text.count("<path") == 2 * 6
     assert "balance follows from salary" in text
+
+
+def test_trees_over_numbers(tmp_path: Path) -> None:
+    """Equations of trees over numbers and options: the values of scikit-learn, also on the cuts and beside them."""
+    rng = np.random.default_rng(5)
+    rows = np.stack(
+        [rng.uniform(20_000, 120_000, 200).round(), rng.integers(0, 11, 200), rng.integers(0, 2, 200)], axis=1
+    )
+    regressor = RandomForestRegressor(4, max_depth=4, random_state=0)
+    regressor.fit(rows, 0.3 * rows[:, 0] + 900 * rows[:, 1] * rows[:, 2])
+    parents = ["salary", "years", "owner"]
+    model = CausalModel.of({"balance": parents}, {"balance": regressor}, SCHEMA)
+    equation = model.compiled[SCHEMA.index("balance")]
+    cuts = np.concatenate([one.tree_.threshold[one.tree_.feature == 0] for one in regressor.estimators_])
+    tried = np.repeat(rows[:50], 3, axis=0)
+    tried[:, 0] = rng.choice(np.concatenate([cuts, cuts + 1e-3, cuts - 1e-3]), len(tried))
+    points = np.tile(SCHEMA.read(ANN), (len(tried), 1))
+    points[:, [SCHEMA.index(name) for name in parents]] = tried
+    network = equation.network.steady_scores(equation.unrolled(points[:, equation.places]))[:, 0]
+    assert np.allclose(network, regressor.predict(tried), rtol=1e-12)
+    low, high = model.spans[SCHEMA.index("balance")]
+    assert low <= network.min() and network.max() <= high
+    model.save(tmp_path / "causes.json")
+    again = CausalModel.load(tmp_path / "causes.json", SCHEMA)
+    assert again.to_dict() == model.to_dict() and np.allclose(again.noise(points), model.noise(points), atol=1e-6)
+
+
+def _large(columns: int) -> Any:
+    """A tree with many cuts of a number, or many leaves over two."""
+    rng = np.random.default_rng(0)
+    rows = np.stack([rng.uniform(20, 120, 900), rng.integers(0, 11, 900)], axis=1)
+    rows[:, 0] = 1000.0 * (rows[:, 0] if columns == 1 else rows[:, 0].round())
+    return RandomForestRegressor(1 if columns == 1 else 6, max_leaf_nodes=600, random_state=0).fit(
+        rows[:, :columns], rng.normal(size=900)
+    )
 
 
 WRONG: dict[str, tuple[Any, str]] = {
@@ -177,6 +215,10 @@ WRONG: dict[str, tuple[Any, str]] = {
     "fee": (lambda: causes().with_holding(-1.0), "The fee of holding a feature is a number from 0 to 1e6; it is -1.0."),
     "fee of no follower": (lambda: causes().with_holding({"job": 1.0}), "'job' has no causes to hold it against"),
     "fit of another kind": (lambda: CausalModel.fit({}, {}, SCHEMA, equations="kernel"), "fitted as linear, network or boosted; got 'kernel'"),
+    "smooth network": (lambda: CausalModel.of({"salary": ["years"]}, {"salary": MLPRegressor(hidden_layer_sizes=(2,), activation="tanh", max_iter=500, solver="lbfgs").fit([[1.0], [2.0]], [1.0, 2.0])}, SCHEMA), 'fit it as "linear", as a ReLU "network" or as "boosted" trees instead'),
+    "many cuts": (lambda: CausalModel.of({"balance": ["salary"]}, {"balance": _large(1)}, SCHEMA), "part 'salary' at"),
+    "many leaves": (lambda: CausalModel.of({"balance": ["salary", "years"]}, {"balance": _large(2)}, SCHEMA), "leaves over several causes; at most 2000 can be searched exactly: fit fewer or smaller trees"),
+    "trees of another format": (lambda: CausalModel.from_dict({"format": "ifonly-causes", "version": 1, "equations": {"balance": {"kind": "trees", "parents": ["salary"], "trees": {"format": "x"}}}}, SCHEMA), "not a file of trees of ifonly"),
     "few rows": (lambda: CausalModel.fit({}, [ANN] * 3, SCHEMA), "at least 10 complete rows; there are 3"),
     "out of range": (lambda: causes().after({**ANN, "balance": 99_000}, {"salary": 85_000}), "Then 'balance' would leave its range"),
     "plain data": (lambda: CausalModel.from_dict({"format": "x"}, SCHEMA), '"format": "ifonly-causes"'),

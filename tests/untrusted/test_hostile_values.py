@@ -444,6 +444,12 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     ),
     "CausalModel.load": (lambda path: CausalModel.load(path, SCHEMA), {"path": "causes.json"}),
     "CausalModel.after": (CAUSES.after, {"row": ANN, "actions": {"Owner": True}}),
+    "trees plain data": (
+        lambda **k: CausalModel.from_dict({**CAUSES.to_dict(), "equations": {"Age": {"kind": "trees", **k}}}, SCHEMA),
+        {"parents": ["Owner"], "trees": {"format": "ifonly-trees", "version": 1}},
+    ),
+    "CausalModel.from_dowhy": (CausalModel.from_dowhy, {"model": object(), "schema": SCHEMA}),
+    "diverse_recourse": (lambda **k: EXPLAINER.diverse_recourse(ANN, CAUSES, **k), {"k": 1}),
     "value of an action": (lambda value: CAUSES.after(ANN, {"Owner": value}), {"value": True}),
     "Recourse.from_dict": (Recourse.from_dict, {"data": EXPLAINER.recourse(ANN, CAUSES).to_dict()}),
     "recourse plain data": (

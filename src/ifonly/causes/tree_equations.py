@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedModel
 from ifonly.model import Network
 from ifonly.model.trees import Trees
-from ifonly.schema import Choice, Feature, Integer, Numeric, Real
+from ifonly.schema import Choice, Feature, Integer, Real
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -65,7 +65,7 @@ def tree_network(trees: Trees, follower: Feature) -> TreeNetwork:
             key = np.packbits(cells).tobytes()
             regions[key] = regions.get(key, 0.0) + value - middle
             whole = [cells[a:b].all() for a, b in pairwise(start)]
-            looked[key] = cells, len(whole) - sum(whole)
+            looked[key] = cells, len(whole) - int(np.sum(whole))
     summation = trees.ensemble.summation
     scale = summation.scale / summation.divisor
     shift = float(summation.start[0]) * scale + float(summation.shift[0])
@@ -117,7 +117,7 @@ def _cut(cuts: Floats | None) -> Floats:
 
 def _within(feature: Feature, cuts: Floats) -> Floats:
     """The cuts that part the range of a number; of steps, one for each two neighbours."""
-    assert isinstance(feature, Numeric)
+    assert isinstance(feature, Real | Integer)
     inside = cuts[(cuts >= feature.lower) & (cuts < feature.upper)]
     if not len(inside):
         return inside
@@ -154,11 +154,11 @@ def _left(trees: Trees, node: int, cuts: Floats | None, width: int) -> Mask:
         return np.asarray(trees.ensemble.sets[nodes.chosen[node], :width])
     feature = trees.schema.features[int(nodes.column[node])]
     threshold = float(nodes.threshold[node])
-    assert isinstance(feature, Numeric)
+    assert isinstance(feature, Real | Integer)
     return np.array([_last_value(feature, cuts, k) <= threshold for k in range(width)])
 
 
-def _last_value(feature: Numeric, cuts: Floats, cell: int) -> float:
+def _last_value(feature: Real | Integer, cuts: Floats, cell: int) -> float:
     """Of a cell; every cut of the trees has it on the side of all its values."""
     if cell == len(cuts):
         return feature.upper
@@ -175,7 +175,7 @@ def step_of(feature: Feature) -> float | None:
     return float(feature.step) if isinstance(feature, Integer) else 1.0
 
 
-def ends_beside(feature: Numeric, cuts: Floats) -> tuple[Floats, Floats]:
+def ends_beside(feature: Real | Integer, cuts: Floats) -> tuple[Floats, Floats]:
     """The last value up to each cut, and the first above it; of numbers without steps, the cut twice."""
     step = step_of(feature)
     if step is None:

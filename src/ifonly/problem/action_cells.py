@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ifonly.causes.causal_model import SNAP, CausalModel, value_ends
 from ifonly.causes.tree_equations import cell_of, ends_beside, step_of
 from ifonly.errors import RowError
-from ifonly.schema import Feature, Numeric
+from ifonly.schema import Feature, Integer, Real
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ def cuts_of(causes: CausalModel, following: Iterable[int]) -> dict[int, Floats]:
 def ends_of_cells(feature: Feature, cuts: Floats, deviation: float) -> tuple[Floats, Floats]:
     """The lowest and the highest number of each cell, clear of rounding: between two cells there is a gap, which is
     beyond the cut, since the cut itself may be somebody's number."""
-    assert isinstance(feature, Numeric)
+    assert isinstance(feature, Real | Integer)
     (low, high), step = value_ends(feature), step_of(feature)
     room = EXTRA * (1.0 + abs(low) + abs(high))
     if step is None:

@@ -180,8 +180,8 @@ class CostsAtMost:
     def allows(self, feature: Feature, before: float, after: float) -> bool:
         """What `restrict` leaves: whoever goes through rows instead of domains cuts off the same."""
         size = len(feature.options) if isinstance(feature, Choice) else 0
-        ends = (np.array([value]) for value in value_ends(feature))
-        domains = Domains(*ends, np.ones((1, size), dtype=np.bool_))
+        low, high = value_ends(feature)
+        domains = Domains(np.array([low]), np.array([high]), np.ones((1, size), dtype=np.bool_))
         self.restrict(feature, np.array([before]), domains)
         if isinstance(feature, Choice):
             return bool(domains.allowed[0, int(after)])
