@@ -12,7 +12,7 @@ from ifonly import Allowed, Explainer, Limits, Range, datasets
 from ifonly.answering.box_bounds import PreparedBoxBounds
 from ifonly.answering.values import SearchSettings
 from ifonly.problem import Query
-from ifonly.problem.boxes import Boxes
+from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.rules import merged
 from ifonly.schema import Choice, Numeric, Schema
 from ifonly.solvers.search import Search
@@ -70,7 +70,7 @@ def test_a_box_holds_what_its_constraints_allow() -> None:
     schema = datasets.load("credit").schema
     rng = np.random.default_rng(0)
     rows, box = schema.sample(200, rng), random_boxes(schema, schema.sample(50, rng), rng)[0]
-    boxes = Boxes.of(schema, [box, []])
+    boxes = FeatureBoxes.of(schema, [box, []])
     inside = np.array([[boxes.holding(g, value) for g, value in enumerate(row.tolist())] for row in rows]).all(axis=1)
     allowed = [
         all(one.allows(schema[one.feature], math.nan, float(row[schema.index(one.feature)])) for one in box)

@@ -17,7 +17,7 @@ import numpy as np
 from ifonly.answering.checked_solver import CheckedSolver
 from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
 from ifonly.problem import Query
-from ifonly.problem.boxes import Boxes
+from ifonly.problem.boxes import FeatureBoxes
 from ifonly.results import Limits
 
 TRIED = 16
@@ -38,7 +38,7 @@ class PreparedBoxBounds:
     ) -> tuple[Sequence[float], int] | None:
         """Of each set of constraints, a distance (at most `below`) that no row under them is nearer than; and the nodes
         that it took. None where the method cannot tell."""
-        boxes = Boxes.of(self._solver.model.schema, constraints)
+        boxes = FeatureBoxes.of(self._solver.model.schema, constraints)
         settings = replace(self._settings, limits=limits, listen=None)
         found = self._solver.bounds_in_boxes(self._resolved, self._point, self._query, boxes, below, settings)
         return None if found is None else (found[0].tolist(), found[1])

@@ -25,7 +25,7 @@ from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import Accepted, Distance, MaxChanges, ProbabilityTarget, Query, Question, RobustToWeights, Target
 from ifonly.problem.already_satisfied import already_decided, broken_by
-from ifonly.problem.boxes import Boxes
+from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.elimination import Elimination, eliminated
 from ifonly.problem.rules.derived import derived_features
 from ifonly.problem.target import TangentTarget
@@ -202,7 +202,7 @@ class CheckedSolver:
         resolved: ResolvedTarget,
         point: Floats,
         query: Query,
-        boxes: Boxes,
+        boxes: FeatureBoxes,
         below: float,
         settings: SearchSettings,
     ) -> tuple[Floats, int] | None:

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
+class FeatureBoxes:
     """One box per row. They may leave more than the constraints that they are made of, never less."""
 
     schema: Schema
@@ -28,7 +28,7 @@ class Boxes:
     """Per feature: (box, option), of choices."""
 
     @classmethod
-    def of(cls, schema: Schema, constraints: Sequence[Sequence[Any]]) -> Boxes:
+    def of(cls, schema: Schema, constraints: Sequence[Sequence[Any]]) -> FeatureBoxes:
         """The boxes of ranges and of lists of allowed options; other constraints are left out."""
         count, places = len(constraints), {feature.name: g for g, feature in enumerate(schema.features)}
         lower, upper = np.full((count, len(schema)), -np.inf), np.full((count, len(schema)), np.inf)

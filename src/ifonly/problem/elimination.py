@@ -20,7 +20,7 @@ from ifonly.errors import SchemaError
 from ifonly.model import Model
 from ifonly.model.folded import Folded
 from ifonly.model.joint import joint_model
-from ifonly.problem.boxes import Boxes
+from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.composed_rule import ComposedRule, last_of
 from ifonly.problem.constraints import Domains
 from ifonly.problem.distance import Distance, Norm
@@ -92,7 +92,7 @@ class Elimination:
             result[:, self.kept.index(host.place)] = np.argmax(host.values == own[:, None], axis=1)
         return result
 
-    def reduced_boxes(self, boxes: Boxes) -> Boxes:
+    def reduced_boxes(self, boxes: FeatureBoxes) -> FeatureBoxes:
         """The boxes of the reduced question: of a host, the values that the box holds with all that follows from it."""
         allowed, hosts = [boxes.allowed[g] for g in self.kept], {host.place: host for host in self.hosts}
         for k, g in enumerate(self.kept):
@@ -100,7 +100,7 @@ class Elimination:
                 facts = [(g, host.values), *host.derived.items()]
                 inside = [[boxes.holding(place, values[v]) for place, values in facts] for v in range(len(host.values))]
                 allowed[k] = np.all(inside, axis=1).T
-        return Boxes(self.reduced_schema, boxes.lower[:, self.kept], boxes.upper[:, self.kept], tuple(allowed))
+        return FeatureBoxes(self.reduced_schema, boxes.lower[:, self.kept], boxes.upper[:, self.kept], tuple(allowed))
 
     def rows(self, points: Floats) -> Floats:
         """The rows of the original question: hosts by their values, derived features as they follow."""

@@ -25,7 +25,7 @@ from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.model.operations import KEPT_WEIGHTS
 from ifonly.model.smooth import Activation, SmoothNetwork
-from ifonly.problem.boxes import Boxes
+from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Part, UnrolledColumns
@@ -184,7 +184,7 @@ class Costs:
             allowed[:, self.start[g]] = lower[:, g] <= upper[:, g]
         return People(points, option, lower, upper, allowed, cost, grid_offset)
 
-    def domains_in(self, point: Floats, boxes: Boxes) -> People:
+    def domains_in(self, point: Floats, boxes: FeatureBoxes) -> People:
         """What one person may change in each of many boxes. What moves in steps from its own value is left as it is."""
         every = self.domains(point[None, :]).part([0] * len(boxes))
         for g, feature in enumerate(self.question.schema.features):

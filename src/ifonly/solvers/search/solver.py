@@ -15,7 +15,7 @@ import numpy as np
 
 from ifonly.caching import cached_property
 from ifonly.problem import Lowered, People
-from ifonly.problem.boxes import Boxes
+from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.parts import END_ROOM
 from ifonly.problem.rule_edges import rounder
 from ifonly.results import Claim, Claims, Limits, Listener
@@ -124,7 +124,9 @@ class SearchSolver:
         self._finish(batch, budget)
         return self.packed.claims(batch)[0]
 
-    def bounds_in_boxes(self, point: Floats, boxes: Boxes, distance: float, limits: Limits) -> tuple[Floats, int]:
+    def bounds_in_boxes(
+        self, point: Floats, boxes: FeatureBoxes, distance: float, limits: Limits
+    ) -> tuple[Floats, int]:
         """Of each box a distance below which it has no row, up to the one given; and the nodes that it took."""
         self.packed.kernels.prepare()
         batch = self._cut_off(self.lowered.domains_in(point, boxes), distance, limits)

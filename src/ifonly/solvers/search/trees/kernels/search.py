@@ -204,7 +204,7 @@ def _wants(forest, table, stack, s, state, v):
 
 
 @njit(**INNER)
-def _most_wanted(forest, state):
+def _most_credit(forest, state):
     """The split with the most credit: (feature, side, cell or limit), feature -1 if none has any."""
     most, chosen = -1.0, -1
     for i in range(1, state.touched[0] + 1):
@@ -233,7 +233,7 @@ def choose(forest, table, stack, state):
         for v in range(table.tree.shape[1] - 1):
             if table.tree[CONDITION, v] < len(forest.value):
                 _wants(forest, table, stack, s, state, v)
-    return _most_wanted(forest, state)
+    return _most_credit(forest, state)
 
 
 @njit(**INNER)
@@ -277,7 +277,7 @@ def tell_apart(forest, stack, s, state, other):
             for j in range(len(forest.value)):
                 loss += max(forest.value[j, own] - forest.value[j, leaf], 0.0)
             _want(forest, stack, s, state, leaf, loss)
-    return _most_wanted(forest, state)
+    return _most_credit(forest, state)
 
 
 @njit(**ONCE)
