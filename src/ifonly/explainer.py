@@ -51,7 +51,7 @@ from ifonly.problem.learned import inliers, support
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.open_target import OpenTarget
 from ifonly.problem.query import Query, checked_constraints, query_of, read_constraints
-from ifonly.problem.rules import AnyConstraint, merged
+from ifonly.problem.rules import AnyConstraint, facts_of, merged
 from ifonly.problem.sufficiency import Sufficiency, sufficiency_of
 from ifonly.progress import on_terminal
 from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
@@ -105,8 +105,10 @@ class Explainer:
         self.limits = Limits()
         self.listen: Listener | None = None
         self.reasons: bool | None = None
-        self._everybody = merged(self.schema, (), self.constraints)
+        own = merged(self.schema)
+        self._everybody = merged(self.schema, (), self.constraints) if self.constraints else own
         self._answerer = Answerer(self.model, tolerances)
+        self._answerer.facts = facts_of(self.schema, own)  # the rules are read once
         self._recourse = RecourseAnswerer(self._answerer)
         self._queries: SizedCache[Query] = SizedCache(QUERY_BYTES, bytes_of)
 

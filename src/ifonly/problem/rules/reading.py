@@ -126,9 +126,10 @@ def _without_actionable(constraints: Iterable[AnyConstraint], schema: Schema) ->
     return tuple(dict.fromkeys([*(c for c in listed if not isinstance(c, Actionable)), *fixed]))
 
 
-def facts_of(schema: Schema) -> tuple[Rule, ...]:
-    """The schema's rules between features: how the world is, not what somebody asks for."""
-    rules = (rule for rule in merged(schema) if isinstance(rule, Rule))
+def facts_of(schema: Schema, own: Iterable[AnyConstraint] | None = None) -> tuple[Rule, ...]:
+    """The schema's rules between features: how the world is, not what somebody asks for. `own`: `merged(schema)`, where
+    that is known."""
+    rules = (rule for rule in (merged(schema) if own is None else own) if isinstance(rule, Rule))
     return tuple(rule for rule in rules if len(rule.features(schema)) > 1)
 
 
