@@ -262,3 +262,13 @@ def test_certify_keeps_to_the_limits_of_the_explainer() -> None:
         solver = ifonly.certify(word, data.row(15))
         with pytest.raises(ifonly.IfonlyError, match=f"{words}|not over after 1e-09 seconds"):
             ifonly.certifying.prove(solver, limits=limits)
+
+
+def test_what_is_done_to_a_certificate_does_not_change_the_next_one():
+    explainer = ifonly.Explainer(ifonly.datasets.network("compas"))
+    row = ifonly.datasets.load("compas").row(1)
+    first = ifonly.certify(explainer, row)
+    text = first.content
+    first.data["question"]["model"]["layers"][0]["weight"][0][0] = "0x0.0p+0"
+    first.data["question"]["schema"].clear()
+    assert ifonly.certify(explainer, row).content == text

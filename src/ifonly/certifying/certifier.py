@@ -8,6 +8,7 @@ all, the claimed lower bound is lowered.
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -35,7 +36,7 @@ from ifonly.certificate.check.checker import (
 )
 from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
-from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, stamp
+from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, canonical, stamp
 from ifonly.certifying.effort import Effort, ProofBudget, Verification
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
 from ifonly.certifying.statement import (
@@ -404,7 +405,7 @@ class Certifier:
             "format": FORMAT,
             "version": VERSION,
             "made_by": f"ifonly {claim.method}",
-            "question": question_data,
+            "question": json.loads(canonical(question_data)),  # a copy: what is stated of a model is kept
             "claim": {"lower": None if lower is None else lower.hex(), "upper": None if upper is None else upper.hex()},
             "witness": None if witness is None else [v.hex() for v in witness],
             "deployed": deployed,
