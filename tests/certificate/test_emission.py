@@ -211,7 +211,7 @@ def test_what_is_kept_with_a_model_serves_every_margin() -> None:
         data, moved, floats = Certifier(asked, DEFAULT)._stated(points[0])
         fresh = read_statement(data, moved.grid, moved.cost_grid)
         more = moved.exponents[-1] - fresh.exponents[-1]  # bits: it is fine enough for all margins so far
-        assert more >= 0 and moved.margin == fresh.margin == margin
+        assert more >= 0 and moved.margins == fresh.margins == (margin,)
         for one, other in (
             (moved.biases[-1], fresh.biases[-1]),
             *zip(moved.weight_rows[-1], fresh.weight_rows[-1], strict=True),

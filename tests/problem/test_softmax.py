@@ -22,8 +22,9 @@ from ifonly import (
     Unknown,
     Within,
     certify,
+    check,
 )
-from ifonly.errors import QuestionError, UnsupportedQuestion
+from ifonly.errors import QuestionError
 from ifonly.methods import Enumerate, MipObj
 from ifonly.model import Model, network_model
 from ifonly.problem.softmax import first_weights, log_odds, planes, weights_at
@@ -152,8 +153,12 @@ def test_what_is_refused() -> None:
     target = ProbabilityTarget("d", at_least=0.9)
     with pytest.raises(QuestionError, match=r"reports no probabilities.*model.as_log_odds\(\)"):
         Explainer(network_model(Network.of(LAYERS), SCHEMA, classes=tuple("abcd"))).explain(ANN, target=target)
-    with pytest.raises(UnsupportedQuestion, match="certificate cannot state the target 'a probability of d"):
-        certify(Explainer(MODEL), ANN, target=target)
+
+
+def test_it_is_certified() -> None:
+    target = ProbabilityTarget("d", at_least=0.4)
+    answer, proven = Explainer(MODEL).explain(ANN, target=target), check(certify(Explainer(MODEL), ANN, target=target))
+    assert proven.valid and math.isclose(proven.lower, answer.lower, abs_tol=1e-6)
 
 
 def test_the_enumerator_takes_it() -> None:

@@ -682,7 +682,7 @@ def test_honest_values_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     missing = {"Scorecard.load", "Schema.load", "schema_from_json", "schema json", "load_model", "load_network", "load_pickle", "check",
                "Certificate.load", "read_answers", "Certificate.from_bytes", "prove", "certified_query", "certified_query of data",
-               "certified_query of a question", "ReasonCodes.from_dict", "ReasonCodes.load", "CausalModel.load", "Notice.with_certificate",
+               "certified_query of a question", "ReasonCodes.from_dict", "ReasonCodes.load", "CausalModel.load", "CausalModel.from_dowhy", "trees plain data", "Notice.with_certificate",
                "write_pages", "write_printout", "write_mail_merge"}  # fmt: skip
     for name, (call, given) in CALLS.items():
         if name not in missing:

@@ -38,7 +38,7 @@ NearestUnder: TypeAlias = Callable[[tuple[Ordinary, ...], Limits], CheckedResult
 """The nearest row of one person, under these constraints besides those of the query, within these limits."""
 
 
-class BoxBounds(Protocol):
+class BoundsOfBoxes(Protocol):
     """What is known of many boxes at once (`box_bounds`)."""
 
     def bounds(
@@ -69,7 +69,7 @@ class Branching:
         solve: NearestUnder,
         context: PersonContext,
         tolerances: Tolerances = DEFAULT,
-        boxes: BoxBounds | None = None,
+        boxes: BoundsOfBoxes | None = None,
     ) -> None:
         self._solve, self._context, self._tolerances, self._boxes = solve, context, tolerances, boxes
         self._guess = math.inf

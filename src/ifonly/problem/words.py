@@ -109,9 +109,12 @@ def wrong(text: str, start: int, end: int, message: str) -> RuleError:
     return RuleError(f"{message}\n  {before}{shown}{after}\n  {' ' * (len(before) + start - first)}{marks}")
 
 
-def suggestion(said: str, known: Iterable[Any]) -> str:
-    """The known name or option that was meant, as the end of a sentence; else the first few of them."""
-    names = {str(one): show_option(one) for one in known}
+def suggestion(said: str, known: Iterable[Any], also: Iterable[Any] = ()) -> str:
+    """The known name or option that was meant, as the end of a sentence, or what is `also` a name of one; else the first few
+    of the known ones.
+    """
+    first = {str(one): show_option(one) for one in known}
+    names = {**{str(one): show_option(one) for one in also}, **first}
     low = said.lower()
     close = (
         get_close_matches(said, names, n=1)
@@ -120,7 +123,7 @@ def suggestion(said: str, known: Iterable[Any]) -> str:
     )
     if close:
         return f"did you mean {names[close[0]]}?"
-    return f"there are {some_of(list(names.values()))}."
+    return f"there are {some_of(list(first.values()))}."
 
 
 def show_name(name: str) -> str:

@@ -46,13 +46,7 @@ def read_rules(schema: StatedSchema, constraints: tuple[Any, ...], meter: CheckB
             entries(constraint, "a rule about partners", "kind", "feature", "partner")
             partners.append((place(constraint["feature"]), place(constraint["partner"])))
         else:
-            if kind == "apart":
-                found = apart_literals(schema, constraint, meter)
-            else:
-                given = listed(entries(constraint, "a clause", "kind", "any")["any"], "a clause")
-                _check_count(len(literals) + len(given))
-                found = [_read_literal(schema, place, one, meter) for one in given]
-            _check_count(len(literals) + len(found))
+            found = _read_clause(schema, place, constraint, len(literals), meter)
             clauses.append(tuple(range(len(literals), len(literals) + len(found))))
             literals += found
     meter.keep(512 * sum(len(one.numbers) + len(one.options) for one in literals))
@@ -63,6 +57,20 @@ def read_rules(schema: StatedSchema, constraints: tuple[Any, ...], meter: CheckB
 def _check_count(count: int) -> None:
     if count > MAX_LITERALS:
         raise Refusal(f"there are more than {MAX_LITERALS} literals")
+
+
+def _read_clause(
+    schema: StatedSchema, place: Any, constraint: Any, before: int, meter: CheckBudget
+) -> list[RuleLiteral]:  # fmt: skip
+    """The literals of a clause, of which one must hold; `before` are known already."""
+    if constraint["kind"] == "apart":
+        found = apart_literals(schema, constraint, meter)
+    else:
+        given = listed(entries(constraint, "a clause", "kind", "any")["any"], "a clause")
+        _check_count(before + len(given))
+        found = [_read_literal(schema, place, one, meter) for one in given]
+    _check_count(before + len(found))
+    return found
 
 
 def _read_literal(schema: StatedSchema, place: Any, value: Any, meter: CheckBudget) -> RuleLiteral:

@@ -436,7 +436,8 @@ class TreeReader:
     def feature(self, word: syntax.Word) -> Any:
         if word.name in self.schema.names:
             return self.schema[word.name]
-        hint = suggestion(word.name, [feature.label or feature.name for feature in self.schema.features])
+        labels = [feature.label or feature.name for feature in self.schema.features]
+        hint = suggestion(word.name, labels, self.schema.names)
         start = word.name.split("-")[0]
         if not word.quoted and start != word.name and start in self.schema.names:
             hint = f"for a minus, put spaces around it: {' - '.join(word.name.split('-'))}"

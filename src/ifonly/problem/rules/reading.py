@@ -315,8 +315,8 @@ class _Statement(syntax.Parser):
         if token.kind not in ("word", "text"):
             raise self.unexpected("here the name of a feature should stand")
         if token.value not in self.schema.names:
-            shown_as = [feature.label or feature.name for feature in self.schema.features]
-            message = f"There is no feature '{token.value}'; {suggestion(token.value, shown_as)}"
+            labels = [feature.label or feature.name for feature in self.schema.features]
+            message = f"There is no feature '{token.value}'; {suggestion(token.value, labels, self.schema.names)}"
             raise wrong(self.text, token.start, token.end, message)
         return self.advance().value
 

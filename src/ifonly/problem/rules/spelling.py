@@ -20,33 +20,10 @@ _SEVERAL = re.compile(rf"\w[\w.{_SIGNS}-]*(?: [\w.{_SIGNS}-]+)*")
 """Names of several words, or with signs that mean nothing between or after words."""
 _GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\w)")
 _MONEY = re.compile(r"[$€£¥]\s*(?=\d)|(?<=\d)\s*[$€£¥](?!\w)")
-SENTENCES = frozenset(
-    [
-        "accepts",
-        "be",
-        "between",
-        "by",
-        "can",
-        "change",
-        "down",
-        "filled",
-        "fixed",
-        "follows",
-        "free",
-        "from",
-        "goes",
-        "may",
-        "most",
-        "of",
-        "robust",
-        "steps",
-        "to",
-        "up",
-        "weights",
-        "with",
-        "within",
-    ]
-)
+SENTENCES = frozenset((
+    "accepts", "be", "between", "by", "can", "change", "down", "filled", "fixed", "follows", "free", "from", "goes",
+    "may", "most", "of", "robust", "steps", "to", "up", "weights", "with", "within",
+))  # fmt: skip
 """Words of sentences, which a label of one word may be as well."""
 _SWISS = re.compile("(?<=[0-9])['\u2019](?=[0-9]{3}(?![0-9]))")
 """1'000"""
@@ -88,7 +65,8 @@ def _names(schema: Schema) -> tuple[re.Pattern[str] | None, dict[str, str]]:
         for name in (*given, *behind)
         if _SEVERAL.fullmatch(name)
         and (name in behind or not re.fullmatch(r"\w[\w.-]*", name))
-        and not (KEYWORDS | SENTENCES) & set(name.split(" "))
+        and name not in SENTENCES
+        and not KEYWORDS & set(name.split(" "))
         and not name[0].isdigit()
     }
     if not several and not behind:
