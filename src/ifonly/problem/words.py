@@ -110,8 +110,8 @@ def wrong(text: str, start: int, end: int, message: str) -> RuleError:
 
 
 def suggestion(said: str, known: Iterable[Any], also: Iterable[Any] = ()) -> str:
-    """The known name or option that was meant, as the end of a sentence, or what is `also` a name of one; else the first few
-    of the known ones.
+    """The known name or option that was meant, as the end of a sentence, or what is `also` a name of one; else the
+    first few of the known ones.
     """
     first = {str(one): show_option(one) for one in known}
     names = {**{str(one): show_option(one) for one in also}, **first}
