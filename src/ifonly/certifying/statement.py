@@ -255,7 +255,7 @@ def target_data(target: Target, model: Model) -> dict[str, Any]:
         return {"class": index, "label": str(model.classes[index]), "margin": margin}
     if isinstance(target, AheadTarget) and model.function.outputs > 1:
         index, others = class_index(model, target.label), [class_index(model, label) for label in target.others]
-        return {"ahead": index, "of": others, "label": str(model.classes[index]), "margin": margin}
+        return {"ahead": index, "of": list(dict.fromkeys(others)), "label": str(model.classes[index]), "margin": margin}
     if not isinstance(target, ScoreTarget):
         raise UnsupportedQuestion(f"A certificate cannot state the target '{target.describe()}' yet.")
     ends = {name: getattr(target, name) for name in ("at_least", "at_most")}

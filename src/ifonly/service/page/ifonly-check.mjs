@@ -816,7 +816,8 @@ function apartLiterals(schema, constraint, budget) {
     const sides = slope[0] === 0n || F.cmp(p, low) <= 0 ? [1n] : F.cmp(p, high) >= 0 ? [-1n] : [1n, -1n];
     lines.push({ g, slope, start: F.mul(slope, p), sides });
   });
-  if (lines.filter(({ sides }) => sides.length > 1).length > MAX_SIDES) refuse(`more than ${MAX_SIDES} numbers may be on either side of another row's`);
+  const open = lines.filter(({ sides }) => sides.length > 1).length;
+  if (open > MAX_SIDES) refuse(`more than ${MAX_SIDES} numbers may be on either side of another row's`);
   const middle = F.div(F.add(fraction(least), fraction(previousFloat(least))), F.of(2)), whole = lines.every(({ g }) => features[g].kind === "integer");
   let over = 1n;
   for (const part of [middle, ...lines.flatMap(({ slope, start }) => [slope, start]), ...options.flatMap(([, own]) => own)]) {
@@ -824,12 +825,19 @@ function apartLiterals(schema, constraint, budget) {
     over = (over * bottom) / divisor(over, bottom);
   }
   const times = ([top, bottom]) => (top * over) / bottom, values = options.map(([g, own]) => [g, own.map(times)]);
-  budget.keep(BITS_OF_OBJECT / 4 * (features.length + 4) * 2 ** lines.filter(({ sides }) => sides.length > 1).length);
-  const choices = lines.reduce((some, { sides }) => some.flatMap((signs) => sides.map((sign) => [...signs, sign])), [[]]);
-  return choices.map((signs) => ({
-    numbers: lines.map(({ g, slope }, k) => [g, signs[k] * times(slope)]), options: values, whole,
-    constant: lines.reduce((sum, { start }, k) => sum - signs[k] * times(start), -times(middle)),
-  }));
+  const literals = [];
+  budget.keep(BITS_OF_OBJECT / 4 * (features.length + 4) * 2 ** open);
+  const slopes = lines.map(({ slope }) => times(slope)), starts = lines.map(({ start }) => times(start));
+  for (let choice = 0; choice < 2 ** open; choice++) {
+    budget.tick();
+    let left = open;
+    const signs = lines.map(({ sides }) => (sides.length > 1 ? sides[(choice >> --left) & 1] : sides[0]));
+    literals.push({
+      numbers: lines.map(({ g }, k) => [g, signs[k] * slopes[k]]), options: values, whole,
+      constant: starts.reduce((sum, start, k) => sum - signs[k] * start, -times(middle)),
+    });
+  }
+  return literals;
 }
 
 /** The float64 before a positive one. */
