@@ -9,8 +9,8 @@ import pytest
 
 from ifonly import Categorical, Integer, Real, Schema
 from ifonly.problem import Rule
+from ifonly.problem.rules.formulas import holds, holds_each
 from ifonly.problem.rules.judge import judge_of
-from ifonly.problem.rules.meaning import holds, holds_each
 
 SCHEMA = Schema(
     [

@@ -45,7 +45,7 @@ from ifonly.problem import (
     Target,
 )
 from ifonly.problem.rule import RowRule
-from ifonly.problem.rules.meaning import Member
+from ifonly.problem.rules.formulas import Member
 from ifonly.problem.rules.normal import AtLeast
 from ifonly.problem.softmax import PlanesRecord, first_weights
 from ifonly.problem.target import AheadTarget, class_index

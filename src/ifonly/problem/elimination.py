@@ -31,7 +31,7 @@ from ifonly.problem.parts import Literal, Part, UnrolledColumns, clause_part
 from ifonly.problem.question import Question
 from ifonly.problem.rule import RowRule, is_row_rule
 from ifonly.problem.rules.derived import Derived
-from ifonly.problem.rules.meaning import holds
+from ifonly.problem.rules.formulas import holds
 from ifonly.problem.rules.normal import AtLeast, literals
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import MaxChanges, OnlyWith

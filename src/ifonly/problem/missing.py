@@ -1,7 +1,7 @@
 """Missing values: constraints and distances for people with missing numbers.
 
 A missing number is neither large nor small, so a constraint on it does not apply while it stays missing, and a rule is
-broken only where it is false whatever is missing (`rules.meaning`). Where it may be filled in (`Imputable`), the value
+broken only where it is false whatever is missing (`rules.formulas`). Where it may be filled in (`Imputable`), the value
 must meet the constraints on values (ranges and rules); those that compare it with the number before do not apply.
 
 Filled in, a number counts as a change of the stated size, whatever its value. The nearest row that fills in these

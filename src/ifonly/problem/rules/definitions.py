@@ -20,17 +20,8 @@ from typing import Any, TypeAlias, assert_never
 
 from ifonly.errors import QuestionError
 from ifonly.problem.rules import syntax
-from ifonly.problem.rules.meaning import (
-    Amount,
-    Compare,
-    Denial,
-    Every,
-    Formula,
-    Member,
-    NonLinear,
-    Some,
-    TreeReader,
-)
+from ifonly.problem.rules.formulas import Compare, Denial, Every, Formula, Member, Some
+from ifonly.problem.rules.meaning import Amount, NonLinear, TreeReader
 from ifonly.problem.words import show_name
 from ifonly.schema import Choice, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import written

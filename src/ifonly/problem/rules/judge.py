@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, assert_never
 
-from ifonly.problem.rules.meaning import COMPARES, ROUNDING, Compare, Denial, Every, Formula, Member, Some
+from ifonly.problem.rules.formulas import COMPARES, ROUNDING, Compare, Denial, Every, Formula, Member, Some
 
 Judge: TypeAlias = Callable[[Sequence[float]], bool]
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from ifonly.errors import QuestionError
 from ifonly.problem.parts import END_ROOM, Literal, Part, UnrolledColumns, clause_part
+from ifonly.problem.rules.formulas import Compare, Denial, Every, Formula, Linear, Member, Some, features_of
 from ifonly.problem.rules.intervals import Intervals, intersection, union
-from ifonly.problem.rules.meaning import Compare, Denial, Every, Formula, Linear, Member, Some, features_of
 from ifonly.problem.words import show_name
 from ifonly.schema import Choice, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import written

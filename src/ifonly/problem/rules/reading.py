@@ -38,7 +38,7 @@ from ifonly.problem.robust import RobustToWeights
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules import syntax
 from ifonly.problem.rules.derived import Derived, check_derived
-from ifonly.problem.rules.meaning import Compare, Every, Formula, Member
+from ifonly.problem.rules.formulas import Compare, Every, Formula, Member
 from ifonly.problem.rules.normal import AtLeast
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.rules.spelling import spelled

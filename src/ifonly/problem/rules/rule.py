@@ -14,8 +14,9 @@ from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.rules import normal, syntax
+from ifonly.problem.rules.formulas import Formula, features_of, holds_each
 from ifonly.problem.rules.judge import Judge, judge_of
-from ifonly.problem.rules.meaning import Formula, features_of, holds_each, understand
+from ifonly.problem.rules.meaning import understand
 from ifonly.schema import Schema
 from ifonly.schema.decimals import rounded
 
