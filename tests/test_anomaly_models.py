@@ -97,6 +97,7 @@ def test_wrong_input_gets_a_sentence(make, error: type[Exception], message: str)
         make()
 
 
+@pytest.mark.long
 def test_plausible_answers_look_like_the_table() -> None:
     """Options that occur, numbers in the range of the table, and an inlier to scikit-learn's own forest."""
     rng = np.random.default_rng(4)

@@ -236,6 +236,7 @@ def test_several_searches_for_one_answer():
     assert all(a <= b for a, b in zip(told.lower, told.lower[1:], strict=False))
 
 
+@pytest.mark.long
 def test_usualness_of_an_impossible_answer() -> None:
     data = datasets.load("credit")
     rows = ObservedRows(data.columns, data.schema)

@@ -71,6 +71,7 @@ def case(name: str) -> tuple[Explainer, list[float]]:
     return explainer, point
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("name", CASES)
 def test_no_time_to_prepare(name: str) -> None:
     explainer, row = case(name)

@@ -125,7 +125,7 @@ def after_scaling(imputer: SimpleImputer) -> list[Any]:
     return [ColumnTransformer([("n", numbers, NUMBERS), ("c", OneHotEncoder(), CHOICES)])]
 
 
-@pytest.mark.long(keep=2)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("indicator", [False, True], ids=["plain", "indicator"])
 @pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent", "constant"])
 @pytest.mark.parametrize("front", [before_all, inside, after_scaling])
@@ -274,6 +274,7 @@ def test_inference_says_so() -> None:
 # ---------------------------------------------------------------------- answers
 
 
+@pytest.mark.long
 def test_one_and_many_agree_in_any_order(explainer: Explainer) -> None:
     rows = FRAME.head(40)
     many = explainer.explain_many(rows)
@@ -422,6 +423,7 @@ def test_filling_in_costs_what_is_stated(explainer: Explainer, pipeline: Any) ->
     assert [one.upper for one in many] == pytest.approx([0.25, 0.25])
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("norm", ["l0", "l1", "linf"])
 def test_filling_in_by_another_method(explainer: Explainer, norm: str) -> None:
     leave = [Imputable("Income", 0.1), Imputable("Debt", 0.05), Imputable("Years", 0.02)]

@@ -28,6 +28,7 @@ def denied(name: str, count: int) -> tuple[datasets.Dataset, dict[str, np.ndarra
     return data, {feature: column[rows] for feature, column in data.columns.items()}
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", ["adult", "compas", "credit"])
 def test_no_answer_breaks_what_all_rows_obey(name: str) -> None:
     data, people = denied(name, PEOPLE)
@@ -175,6 +176,7 @@ def test_the_search_is_asked_about_free_features_only() -> None:
     assert question.distance.weights["group"] == pytest.approx(1e-12)
 
 
+@pytest.mark.long
 def test_commands(tmp_path: Path) -> None:
     data = datasets.load("credit", rules=False)
     table = tmp_path / "people.csv"
@@ -228,6 +230,7 @@ RULES = (
 )
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
 def test_random_questions_with_and_without_elimination(norm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     features = [*SCHEMA.features, Integer("rooms", 0, 5)]
@@ -266,6 +269,7 @@ def test_definitions_are_bounded(definition: str, words: str) -> None:
         read_constraint(f"y follows from {definition}", schema)
 
 
+@pytest.mark.long
 def test_an_explainer_with_data_says_how_usual_answers_are() -> None:
     data = datasets.load("credit", rules=False)
     explainer = Explainer(datasets.network("credit", rules=False)).using(data=data.columns)

@@ -74,6 +74,7 @@ def test_rows_and_comparisons_are_counted() -> None:
     assert 0.5 < answer.fidelity.share <= 1.0
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_answer(box: BlackBox) -> None:
     again = BlackBox(curved, TABLE, schema=SCHEMA, draws=1500)
     assert again.explain(POOR).to_dict() == box.explain(POOR).to_dict()

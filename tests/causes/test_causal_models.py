@@ -226,6 +226,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_refused_is_refused_by_a_sentence(name: str) -> None:
     call, words = WRONG[name]

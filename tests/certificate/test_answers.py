@@ -28,6 +28,7 @@ EXPECTED = ("cannot state", "not drawn", "already", "no reason", "narrower than 
 """What is refused, and why: models of other kinds; questions that have no answer to prove, or rows within rounding."""
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_they_are_valid_and_as_sharp_as_the_answer(kind: str, tmp_path: Path) -> None:
     seen: Counter[str] = Counter()
@@ -77,7 +78,7 @@ def _is_sharp(checked: Any, answer: Answer | None) -> bool:
     return checked.lower >= answer.upper - 1e-6 * max(answer.upper, 1.0)
 
 
-@pytest.mark.long(keep=2)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     "kind",
     [kind for kind in KINDS if "several models" not in kind] + [kind for kind in KINDS if "several models" in kind],

@@ -60,6 +60,7 @@ def test_certify_takes_one_row(tmp_path):
     assert json.loads(result.stdout)["verdict"] == "VALID"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("limit", "words"), [(("--time-limit", 1e-6), "time limit of 1e-06 s"), (("--node-limit", 1), "node limit of 1")]
 )

@@ -89,6 +89,7 @@ def test_the_verbs(tmp_path):
     assert "at least" in checked.statement and str(checked).startswith("VALID\n")
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("dataset", "norm"), [("credit", "l2"), ("compas", "l0")])
 def test_certify_searches_once_for_the_row_that_explain_gives(dataset, norm, monkeypatch):
     """Of equally near rows (compas is tabulated, and l0 has many), the witness is the answer's."""

@@ -18,6 +18,7 @@ KNOWN = (96, 619, 691, 1856, 2153, 2522, 3126, 3281, 3448, 3757, 4343, 5141, 561
 """Ties whose certificates were once invalid: floating point took a ReLU to be off that the checker takes to be on."""
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("first", range(0, 120, 20))
 def test_what_is_written_is_valid(first):
     written = 0
@@ -49,7 +50,7 @@ def test_a_box_that_is_not_empty():
         assert check(Certifier(question, TOLERANCES, verified=verified).proven(point, LIMITS)).valid
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("slack", [0.0, -1e-14])
 def test_doubtful_leaves_are_verified(monkeypatch, slack):
     """A floating point that closes what is on the edge is caught, although only doubtful leaves are looked at."""
@@ -67,6 +68,7 @@ def test_doubtful_leaves_are_verified(monkeypatch, slack):
     assert refused > 0
 
 
+@pytest.mark.long
 def test_leaves_that_do_not_hold_are_closed_anew(monkeypatch):
     """A floating point that closes too much writes no false certificate, and a verified one is made anew."""
     refused = 0

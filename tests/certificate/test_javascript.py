@@ -27,6 +27,7 @@ JUNK = [None, [], {}, "", "0x1p+0", "0x1.0000000000000p+1024", 0, -1, 10**30, Tr
         "x" * 500, 1.5, {"kind": "real"}, "\u202e", "-0x0.0p+0", "0x0.0000000000001p-1022"]  # fmt: skip
 
 
+@pytest.mark.long
 def test_good_certificates(tmp_path):
     norms = ("l0", "l1", "l2", "linf")
     some = [small(norm) for norm in norms] + [small("l0", hopeless=True)]
@@ -34,6 +35,7 @@ def test_good_certificates(tmp_path):
     assert set(agree_on(some, tmp_path)) == {"VALID"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("norm", [pytest.param("l1", marks=pytest.mark.long), "l2"])
 def test_every_field_altered(norm, tmp_path):
     data = small(norm).data
@@ -47,6 +49,7 @@ def test_every_field_altered(norm, tmp_path):
     assert verdicts.count("VALID") > 10 and verdicts.count("INVALID") > 100
 
 
+@pytest.mark.long
 def test_documents_of_another_shape(tmp_path):
     rng, data, altered = random.Random(5), small("l1").data, []
     for _ in range(300):
@@ -91,6 +94,7 @@ def test_files_that_are_none(tmp_path):
     assert set(agree([one for one in files if one != content], tmp_path)) == {"INVALID"}
 
 
+@pytest.mark.long
 def test_texts_and_numbers_as_python_writes_them(tmp_path):
     """Options of every form, which end up in the names of columns; names of many languages."""
     files = []
@@ -117,7 +121,7 @@ def test_texts_and_numbers_as_python_writes_them(tmp_path):
     assert verdicts.count("VALID") > 50 and "INVALID" in verdicts
 
 
-@pytest.mark.long(keep=3)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.__name__)
 def test_bombs(bomb, tmp_path):
     path = tmp_path / "bomb.cert"
@@ -140,6 +144,7 @@ def random_certificates(kind, count):
             continue
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_questions(kind, tmp_path):
     """Of every kind; `IFONLY_CERTIFICATES` says how many."""
@@ -147,6 +152,7 @@ def test_random_questions(kind, tmp_path):
     assert len(verdicts) > COUNT // 2 and set(verdicts) == {"VALID"}
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["rules", "rules on steps", "trees", "finite trees"])
 def test_random_questions_altered(kind, tmp_path):
     """Any field, stamped anew; `IFONLY_MUTATIONS` says how many."""
@@ -160,6 +166,7 @@ def test_random_questions_altered(kind, tmp_path):
     assert len(verdicts) >= 30 and "INVALID" in verdicts
 
 
+@pytest.mark.long
 def test_targets_with_alternatives(tmp_path):
     schema = Schema([Real("a", 0.0, 4.0), Integer("b", 0, 9), Categorical("c", ["x", "y", "z"])])
     rng = np.random.default_rng(4)

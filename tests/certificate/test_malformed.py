@@ -36,6 +36,7 @@ def test_fuzzed_bytes(tmp_path):
         refused(tmp_path, rng.randbytes(rng.randrange(200)))
 
 
+@pytest.mark.long
 def test_fuzzed_documents():
     """Parts of the document replaced by parts of another shape, with a good stamp."""
     rng = random.Random(2)

@@ -58,7 +58,7 @@ def others(value):
 TRUTH = {"claim", "witness", "proof"}
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("norm", "hopeless"), [("l1", False), ("l2", False), ("linf", False), ("l0", True)])
 def test_every_field_of_the_answer(norm, hopeless):
     """The question untouched: whatever is said about it must be true."""

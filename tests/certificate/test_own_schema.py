@@ -80,6 +80,7 @@ def test_every_kind_of_feature():
     assert agree(schema_to_json(Schema(FEATURES, tuple(reversed(names)))))
 
 
+@pytest.mark.long
 def test_altered_schemas():
     rng = random.Random(3)
     taken = 0

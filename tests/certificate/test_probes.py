@@ -52,6 +52,7 @@ CASES = [(seed, sizes, norm, integers)
          ])]  # fmt: skip
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize(("seed", "sizes", "norm", "integers"), CASES)
 def test_certificates_of_probed_searches_are_valid(seed: int, sizes: tuple[int, ...], norm: Any, integers: int) -> None:
     certificate, answer = certified(seed, sizes, norm, integers)
@@ -64,6 +65,7 @@ def test_certificates_of_probed_searches_are_valid(seed: int, sizes: tuple[int, 
         assert checked.lower >= checked.upper * (1.0 - 2e-6)
 
 
+@pytest.mark.long(keep=6)
 @pytest.mark.parametrize("seed", range(24))
 def test_random_problems_probed_from_the_first_node(seed: int) -> None:
     """All kinds of features, distances and conditions; finite spaces in turns."""
@@ -82,6 +84,7 @@ def steps_of(certificate: Certificate) -> list[tuple[int, int]]:
     return [(n, k) for n, node in enumerate(tree) if isinstance(node, dict) for k in range(len(node.get("bounds", ())))]
 
 
+@pytest.mark.long
 def test_bounds_by_multipliers_are_used_and_cannot_be_tightened() -> None:
     """A tree that shows bounds; with any of them set to half of itself, or multipliers of none, it is refused."""
     certificate, _ = certified(7, (12, 12, 12, 1), "l1")
@@ -139,6 +142,7 @@ def test_the_checker_in_javascript_says_the_same(tmp_path: Path) -> None:
     assert agree(files, tmp_path) == ["VALID", "INVALID"] * 4
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("change", [
     lambda entry: entry.__setitem__(0, 9), lambda entry: entry.__setitem__(1, 99), lambda entry: entry.__setitem__(2, 0),
     lambda entry: entry.__setitem__(3, "0x1p0"), lambda entry: entry[4][0].__setitem__(0, -1), lambda entry: entry.pop(),

@@ -92,6 +92,7 @@ def test_no_altered_answer_is_falsely_valid(kind: str) -> None:
     assert passed < tried
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", FINITE)
 def test_no_altered_question_is_falsely_valid(kind: str) -> None:
     """Any field of the question is altered (schema, model, person, distance, rules, target): what is VALID then must be
@@ -118,6 +119,7 @@ def test_no_altered_question_is_falsely_valid(kind: str) -> None:
     assert passed < tried
 
 
+@pytest.mark.long
 def test_a_rule_that_is_left_out_of_the_proof() -> None:
     """With a rule less, or a weaker one, more rows are allowed: the old proof must not hold where they are nearer."""
     refused = 0

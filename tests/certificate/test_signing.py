@@ -44,7 +44,7 @@ def test_reading_and_writing_keeps_every_byte(tmp_path: Path) -> None:
     assert zlib.decompress(made.content) == canonical(again.data)
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("seed", ["0", "12345"])
 def test_another_process_makes_the_same_text(seed: str) -> None:
     """Sets and hashes are ordered otherwise there; the text is not."""

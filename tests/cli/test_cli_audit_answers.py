@@ -71,6 +71,7 @@ def test_answers_that_are_there_give_the_same_audit(run, model, table, tmp_path,
         assert f"does not say '{by}' of row" in alone.stderr and "--rows FILE" in alone.stderr
 
 
+@pytest.mark.long
 def test_a_shipped_data_set(run, tmp_path):
     asked = ("--dataset", "compas", "--first", 40, "--target", "low risk")
     assert run("explain", *asked, "--output", tmp_path / "answers.jsonl").exit_code == codes.PROVEN

@@ -36,6 +36,7 @@ def test_limits_have_an_exit_code(run, causes):
     assert run(*CREDIT, "--causes", causes, "--row", 51, "--node-limit", 1).exit_code == codes.LIMIT
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -83,6 +83,7 @@ def test_model_show_and_convert(run, compas, tmp_path):
     assert agreed["deviation"] == 0.0
 
 
+@pytest.mark.long
 def test_trees_of_a_library_are_shown_converted_and_asked(run, compas, tmp_path):
     xgboost = pytest.importorskip("xgboost", reason="xgboost is an extra")
     data = datasets.load("compas", rules=False)

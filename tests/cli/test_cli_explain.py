@@ -369,6 +369,7 @@ def test_an_audit_that_is_interrupted_says_what_it_knows(run, monkeypatch):
     assert "everybody" in result.stdout
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_contradiction_in_a_stream_costs_its_row_and_is_said(run, compas, monkeypatch, tmp_path, form):
     def claim(point: Any) -> Claim:

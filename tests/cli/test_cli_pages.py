@@ -40,7 +40,7 @@ def test_a_sheet(run, tmp_path):
     assert "is there already" in run(*CREDIT, "--first", 4, "--output", sheet).stderr
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("separator", [";", "tab", ","])
 def test_rows_that_come_in(run, tmp_path, separator):
     data = datasets.load("credit", rules=False)

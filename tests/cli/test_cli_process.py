@@ -76,6 +76,7 @@ def test_a_pipe_gets_plain_text_and_errors_go_to_stderr():
     assert wrong.stderr == "error: --fix Rase: There is no feature 'Rase'; did you mean 'Race'?\n"
 
 
+@pytest.mark.long
 def test_a_terminal_gets_frames_and_colours():
     pty = pytest.importorskip("pty", reason="terminals of this kind exist only on POSIX")
     ours, theirs = pty.openpty()
@@ -88,6 +89,7 @@ def test_a_terminal_gets_frames_and_colours():
     assert "\x1b[1;32m" in shown and "│" in shown and "number of prior offences" in shown
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_what_was_answered(tmp_path):
     output = tmp_path / "answers.jsonl"
     words = [sys.executable, "-c", SLOW, "explain", "--dataset", "compas", "--first", "200", "--method", "search"]

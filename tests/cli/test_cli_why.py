@@ -30,6 +30,7 @@ def test_limits_and_wrong_rows_have_exit_codes(run, compas, tmp_path):
     assert result.exit_code == codes.ERROR_ROWS and "row " in result.stderr
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

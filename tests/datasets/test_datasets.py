@@ -144,6 +144,7 @@ def test_the_schema_file_is_what_its_schema_writes(data: Dataset) -> None:
     assert bool(money) == (data.name == "adult")
 
 
+@pytest.mark.long(keep=1)
 def test_the_rules_hold_in_every_row(data: Dataset) -> None:
     schema = datasets.load(data.name).schema
     points = data.points()
@@ -196,6 +197,7 @@ def test_split_is_that_of_pandas_and_scikit_learn(data: Dataset) -> None:
     assert np.array_equal(ours[1], test)
 
 
+@pytest.mark.long(keep=1)
 def test_frame(data: Dataset) -> None:
     pytest.importorskip("pandas", reason="frames need pandas")
     frame = data.frame()

@@ -189,6 +189,7 @@ def test_on_the_command_line(tmp_path: Path, chance: np.random.Generator) -> Non
     assert Schema.load(out).rules == ()
 
 
+@pytest.mark.long
 def test_features_that_another_decides() -> None:
     credit = datasets.load("credit", rules=False)
     (one,) = mining.derivations(credit.columns, credit.schema)

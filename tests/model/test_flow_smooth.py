@@ -132,6 +132,7 @@ def exactly(function: Network | SmoothNetwork, row: Any) -> list[Any]:
     return h
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_no_chain_is_farther_off_than_the_bound(precision: Any) -> None:
     smooth = 0

@@ -229,6 +229,7 @@ def test_a_whole_number_far_from_zero_keeps_its_side() -> None:
     assert np.abs(imported.exact_scores(rows)[:, 0] - model.decision_function(rows)).max() <= imported.error.max()
 
 
+@pytest.mark.long
 def test_trees_behind_bins() -> None:
     points, labels = points_and_labels()
     model = behind_bins(DecisionTreeClassifier(max_depth=5, random_state=0), encode="ordinal")

@@ -77,7 +77,7 @@ def estimators() -> Any:
         yield catboost.CatBoostClassifier(grow_policy=policy, **QUIET_CAT)
 
 
-@pytest.mark.long(keep=5)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("estimator", list(estimators()), ids=lambda e: type(e).__name__)
 def test_classifiers(estimator: Any, classes: int) -> None:
@@ -159,6 +159,7 @@ def raw_rows(schema: Schema) -> tuple[Any, Any]:
     return points, (signal > 1).astype(int)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("one_hot", [1, 10])
 def test_categories_of_xgboost(one_hot: int) -> None:
     points, labels = raw_rows(WITH_MISSING)
@@ -237,6 +238,7 @@ def test_at_the_end_of_a_pipeline(estimator: Any) -> None:
     assert imported.deviation == 0.0
 
 
+@pytest.mark.long
 def test_zeros_of_a_sparse_table_are_missing_to_xgboost() -> None:
     points, labels = raw_rows(RAW)
     table = table_of(RAW, points, as_categories=False)

@@ -154,6 +154,7 @@ REFUSED: dict[str, tuple[Any, Any, Any, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("curve", "estimator", "described", "words"), REFUSED.values(), ids=REFUSED)
 def test_refusals(curve: Any, estimator: Any, described: Schema, words: str) -> None:
     with pytest.raises(UnsupportedModel, match=words):
@@ -172,6 +173,7 @@ def test_numbers_without_a_logarithm() -> None:
     assert import_model(box_cox, check_box).deviation < 1e-9
 
 
+@pytest.mark.long
 def test_the_remedy_steps() -> None:
     """What is refused for real numbers and for many is answered in steps."""
     found = pipeline(CURVES["log1p"], NET)

@@ -230,6 +230,7 @@ class Scripted(nn.Module):
         return torch.sigmoid(self.last(nn.functional.gelu(self.first(h))))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("how", ["scripted", "traced"])
 def test_script_modules_are_read_and_decide_themselves(how: str) -> None:
     torch.manual_seed(3)

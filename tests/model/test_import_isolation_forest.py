@@ -27,6 +27,7 @@ def table(seed: int, rows: int = 300) -> np.ndarray:
     return SCHEMA.encode(points.astype(float))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     "options",
     [{}, {"contamination": 0.1}, {"contamination": 0.4, "max_samples": 50}, {"max_features": 0.5}, {"bootstrap": True}],

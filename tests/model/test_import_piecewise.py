@@ -140,6 +140,7 @@ MODULES: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long(keep=13)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("make", MODULES.values(), ids=MODULES)
 def test_modules(make: Any, dtype: str, schema: Schema, agree: Agree) -> None:

@@ -209,7 +209,7 @@ PIPELINES = {
 }
 
 
-@pytest.mark.long(keep=13)
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize("make", PIPELINES.values(), ids=PIPELINES)
 @pytest.mark.parametrize("names", [("no", "yes"), ("low", "mid", "high")], ids=str)
 def test_pipelines(

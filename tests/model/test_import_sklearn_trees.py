@@ -190,6 +190,7 @@ def test_at_the_end_of_a_pipeline(front: str, end: str) -> None:
     assert np.array_equal(model.exact_scores(rows), theirs)
 
 
+@pytest.mark.long
 def test_the_users_own_values_with_encoders_and_missing_options() -> None:
     schema = Schema(
         [
@@ -218,6 +219,7 @@ def test_the_users_own_values_with_encoders_and_missing_options() -> None:
     assert np.array_equal(model.exact_scores(rows), search.predict_proba(asked))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("mark", ["category", "names", "objects"])
 def test_categories_of_histogram_boosting(mark: str) -> None:
     schema = Schema([Real("rate", -3, 3), Categorical("town", ["x", "y", "z", None, "new"]), Integer("age", 0, 60)])
@@ -262,6 +264,7 @@ def refusals() -> Any:
     yield make_pipeline(PCA(3), RandomForestClassifier(3)).fit(x, y), "mixes 10 features|mixes 6 features"
 
 
+@pytest.mark.long
 def test_refusals_say_why() -> None:
     for estimator, words in refusals():
         with pytest.raises(UnsupportedModel, match=words):

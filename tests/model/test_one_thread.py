@@ -48,6 +48,7 @@ def fitted(request: pytest.FixtureRequest) -> tuple[str, Any]:
     return request.param, MODELS[request.param].fit(POINTS, LABELS)
 
 
+@pytest.mark.long(keep=2)
 def test_scores_of_few_rows_are_those_of_many(fitted: tuple[str, Any]) -> None:
     name, model = fitted
     imported = import_model(model, SCHEMA)

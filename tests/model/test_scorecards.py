@@ -229,6 +229,7 @@ def random_card(rng: np.random.Generator) -> dict[str, Any]:
     return {"base": points(), "features": features}
 
 
+@pytest.mark.long
 def test_nearest_rows_are_those_of_the_card() -> None:
     """Forty questions to each of five cards, to the search and to the enumerator."""
     rows = [SMALL.row(point) for point in EVERY]

@@ -31,6 +31,7 @@ def boosted() -> Model:
     return import_model(fitted(xgboost.XGBClassifier(n_estimators=8, max_depth=3)), SCHEMA, classes=("no", "yes"))
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize(
     "estimator",
@@ -116,6 +117,7 @@ def test_damaged_files_are_refused_in_words(tmp_path: Path) -> None:
             load_model(path, SCHEMA)
 
 
+@pytest.mark.long
 def test_an_archive_with_more_in_it_is_refused(tmp_path: Path) -> None:
     save_trees(boosted(), tmp_path / "trees.npz")
     with zipfile.ZipFile(tmp_path / "trees.npz", "a") as archive:
@@ -127,6 +129,7 @@ def test_an_archive_with_more_in_it_is_refused(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- the libraries' own files
 
 
+@pytest.mark.long
 def test_files_of_the_libraries(tmp_path: Path) -> None:
     gradient = fitted(xgboost.XGBClassifier(n_estimators=8))
     light = fitted(lightgbm.LGBMClassifier(n_estimators=8, verbose=-1))

@@ -140,6 +140,7 @@ def test_all_options_known_says_nothing(made: Any) -> None:
     assert import_model(made(), schema_of(TOWNS)).warnings == ()
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize("made", ENCODERS, ids=lambda made: made.__name__)
 def test_no_option_known_is_refused(made: Any) -> None:
     model = made()

@@ -185,7 +185,7 @@ def disagreement(kind: str, model: str, seed: int, method: Method) -> str:
     return ""
 
 
-@pytest.mark.long(keep=4)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("model", ["network", "smooth", "forest", "boosting"])
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_against_all_rows(kind: str, model: str) -> None:
@@ -193,7 +193,7 @@ def test_against_all_rows(kind: str, model: str) -> None:
         assert not disagreement(kind, model, seed, Search())
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("method", [Enumerate(), MipObj()], ids=["enumerate", "mip"])
 def test_other_methods(method: Method) -> None:
     for kind in KINDS:

@@ -106,6 +106,7 @@ def test_all_people_agree_with_the_loop(variant: str, norm: str) -> None:
         assert plain_distance(norm, as_person(point), found) == pytest.approx(answer.upper, abs=1e-12)
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_opposite_direction_agrees_with_the_loop(variant: str, norm: str) -> None:

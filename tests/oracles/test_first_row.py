@@ -45,6 +45,7 @@ def check(question: Question, point: np.ndarray, solver: ForestSolver) -> str:
     return "in doubt" if some else "none"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("ruled", [False, True])
 @pytest.mark.parametrize("mergings", [first_row.MERGINGS, ((1, 8), (3, 64))])
 def test_a_row_is_found_exactly_where_there_is_one(

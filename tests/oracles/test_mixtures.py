@@ -113,7 +113,7 @@ def fitted(make: Any, seed: int, classes: int = 2) -> Any:
         return make().fit(table(points), labels)
 
 
-@pytest.mark.long(keep=4)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("norm", ["l1", "linf", "l2"])
 @pytest.mark.parametrize("name", MODELS)
 def test_the_nearest_row_of_all(name: str, norm: str) -> None:
@@ -148,6 +148,7 @@ def _distance(person: Any, rows: Any, norm: str) -> Any:
     return whole[norm] / (2 if norm == "l2" else 4)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("rules", [["at most one change"], ["if job = c then n >= 2", "rate changes only with n"]])
 def test_under_rules(rules: list[str]) -> None:
     model = import_model(fitted(MODELS["soft vote of a forest and a logistic regression"], 3), SCHEMA)
@@ -159,6 +160,7 @@ def test_under_rules(rules: list[str]) -> None:
         assert found.distance == pytest.approx(listed.distance, rel=1e-9)
 
 
+@pytest.mark.long
 def test_three_classes_and_regressions() -> None:
     several = import_model(fitted(lambda: OneVsRestClassifier(vote(forest(), linear())), 4, classes=3), SCHEMA)
     points, _ = data(5)
@@ -180,6 +182,7 @@ def test_three_classes_and_regressions() -> None:
             assert found.status != "nearest" or found.distance == pytest.approx(listed.distance, rel=1e-9)
 
 
+@pytest.mark.long
 def test_rounding_is_within_its_bound() -> None:
     """Against the members' own probabilities, added up exactly."""
     for name in ("soft vote of boosting, a forest and a perceptron", "XGBoost and a logistic regression"):
@@ -194,6 +197,7 @@ def test_rounding_is_within_its_bound() -> None:
         assert error.max() < 1e-4
 
 
+@pytest.mark.long
 def test_limits_give_what_is_proven_so_far() -> None:
     explainer = Explainer(import_model(fitted(MODELS["soft vote of boosting, a forest and a perceptron"], 1), SCHEMA))
     person = SCHEMA.row(every_row()[77])
@@ -203,6 +207,7 @@ def test_limits_give_what_is_proven_so_far() -> None:
     assert part.status in ("within", "unknown", "nearest")
 
 
+@pytest.mark.long
 def test_what_is_refused_says_what_to_do() -> None:
     estimator = fitted(MODELS["soft vote of a forest and a logistic regression"], 1)
     real = Schema([SCHEMA["age"], Real("rate", 0.0, 2.0), *SCHEMA.features[2:]])

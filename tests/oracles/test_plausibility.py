@@ -185,6 +185,7 @@ def test_a_local_outlier_factor_needs_rows() -> None:
         LocalOutlierFactor.of(SMALL, [SMALL.row(row) for row in ROWS[:3]], 1.5, "l2")
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("method", METHODS)
 def test_the_correlated_cost(method: Method) -> None:
     differs = 0

@@ -13,7 +13,7 @@ SEEDS = 1000
 PROBING = Search(table_rows=0, probing="always")
 
 
-@pytest.mark.long(keep=2)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_probing_agrees_with_the_enumerator(first):
     wrong = []
@@ -24,7 +24,7 @@ def test_probing_agrees_with_the_enumerator(first):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_probing_agrees_with_the_enumerator_under_rules(first):
     wrong = []

@@ -12,7 +12,7 @@ CHUNK = 50
 SEEDS = 1000
 
 
-@pytest.mark.long(keep=2)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("method", [Search(), Search(table_rows=0)], ids=["as it is", "without the table"])
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_search_agrees_with_the_enumerator(first, method):
@@ -25,7 +25,7 @@ def test_search_agrees_with_the_enumerator(first, method):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_search_agrees_with_the_mip(first):
     wrong = []

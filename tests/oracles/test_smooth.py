@@ -37,7 +37,7 @@ def test_agrees_with_the_enumerator(activation: str, ruled: bool) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.long(keep=2)
+@pytest.mark.long(keep=1)
 @every_activation
 @pytest.mark.parametrize("single", [False, True], ids=["float64", "float32"])
 def test_no_sampled_row_is_nearer(activation: str, single: bool) -> None:

@@ -238,6 +238,7 @@ def disagreements(kind: str, seed: int) -> int:
     return int(wrong.sum() + ((by_function != np.array(theirs, dtype=object)) & sure).sum())
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_imported_trees_decide_as_their_library_on_every_row(kind: str) -> None:
     with threadpool_limits(1):

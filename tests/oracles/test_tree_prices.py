@@ -159,6 +159,7 @@ def split_twin(search: ForestSearch, box: Box, near: np.ndarray, rate: np.ndarra
     return max(scores.values(), default=0.0), scores
 
 
+@pytest.mark.long
 def test_a_box_is_split_at_the_dearest_move_that_is_made_in_part() -> None:
     """Against plain numpy, with random rates; without any, where most cells are left."""
     several = 0

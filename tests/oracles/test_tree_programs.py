@@ -52,7 +52,7 @@ def compared(question: Question, points: np.ndarray, method: Method, seed: int) 
     return [f"{method.name}, seed {seed}: {sentence}" for sentence in found]
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["plain", "ruled", "finite", "finite ruled"])
 def test_search_program_and_enumerator_agree(kind: str) -> None:
     found: list[str] = []

@@ -39,6 +39,7 @@ def wrong(question: Question, factual: np.ndarray, claim: Claim) -> str:
     return "" if meets and math.isclose(distance, nearest) else f"{claim.lower}, {distance}, {nearest}"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("block", range(6))
 def test_finds_the_nearest_of_all_cells(block: int) -> None:
     for seed in range(25 * block, 25 * (block + 1)):
@@ -55,7 +56,7 @@ def test_agrees_with_the_enumerator_under_rules(block: int) -> None:
         assert not list(disagreements(ours, theirs)), f"seed {seed}"
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("block", range(3))
 def test_prices_change_no_answer(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With prices from the second node on, and boxes that are split or handed over after a few, nearest rows are the

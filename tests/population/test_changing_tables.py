@@ -110,7 +110,7 @@ def check_ended_and_goes_on(explainer: Explainer, output: Path, table: Path, ori
     assert same(records(output), meant)
 
 
-@pytest.mark.long(keep=4)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_a_table_that_changes_ends_the_run(explainer, rows, meant, tmp_path, kind, change):
@@ -126,7 +126,7 @@ def test_a_table_that_changes_ends_the_run(explainer, rows, meant, tmp_path, kin
     check_ended_and_goes_on(explainer, output, table, original, meant)
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("change", ["truncated", "appended"])
 def test_also_with_processes(explainer, rows, meant, tmp_path, change):
     table, output = tmp_path / "people.csv", tmp_path / "answers.jsonl"

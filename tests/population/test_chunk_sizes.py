@@ -73,6 +73,7 @@ def test_a_slow_beginning_does_not_last(tmp_path):
     assert len(engine.sizes) < 20 + COUNT / chunks.ROWS
 
 
+@pytest.mark.long
 def test_rows_that_become_slow_make_chunks_small(tmp_path):
     engine = answered(tmp_path / "answers.jsonl", lambda done, rows: rows * (1e-4 if done <= 1000 else 0.4))
     assert max(engine.sizes) == chunks.ROWS

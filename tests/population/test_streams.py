@@ -91,6 +91,7 @@ def in_files(columns: dict[str, list[Any]], folder: Path, kind: str) -> Path:
     return place
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("named", ["folder", "pattern"])
 def test_folders_and_patterns_of_files(explainer, columns, meant, tmp_path, kind, named):
@@ -135,6 +136,7 @@ def test_an_array_and_sequences(explainer, meant, tmp_path):
     )
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_folders_of_parts_and_files(explainer, columns, meant, tmp_path, monkeypatch, suffix):
     import csv
@@ -504,6 +506,7 @@ def _unless_crashed(settle: Any, crashed: Any) -> Any:
 # ---------------------------------------------------------------------- columns in the names of folders
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("named", ["folder", "pattern"])
 def test_columns_in_the_names_of_folders(explainer, columns, meant, tmp_path, kind, named):

@@ -52,6 +52,7 @@ def test_a_distance_in_hinges_is_the_distance(schema: Schema, distance: Distance
         assert np.allclose(measured, distance.between(schema, point, rows), rtol=0, atol=1e-12)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("distance", DISTANCES, ids=lambda d: d.name)
 def test_parts_agree_with_the_row_check(distance: Distance) -> None:
     rng = np.random.default_rng(1)

@@ -434,6 +434,7 @@ def unrolled(points: NDArray[np.float64], columns: UnrolledColumns) -> NDArray[n
     return np.hstack(blocks)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("seed", "numbers", "count"), [(1, ("i", "j"), 400), (2, ("i", "j", "x", "y"), 400)])
 def test_random_rules(seed: int, numbers: tuple[str, ...], count: int) -> None:
     """The parts of a rule, its verdict on rows, and its meaning written down apart from its text are the same thing."""

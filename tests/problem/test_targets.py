@@ -147,6 +147,7 @@ METHODS = {
 }
 
 
+@pytest.mark.long(keep=8)
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("seed", range(8))
 def test_open_targets_are_the_nearest_of_their_alternatives(seed: int, method: Any) -> None:

@@ -193,6 +193,7 @@ def test_the_last_step_is_not_lost() -> None:
         assert answer.counterfactual == {"rate": 5.57}
 
 
+@pytest.mark.long
 def test_every_persons_last_step() -> None:
     """Of 150 people, whose third step is all that is allowed and all that helps, each finds it."""
     rng = np.random.default_rng(3)

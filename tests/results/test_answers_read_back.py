@@ -141,6 +141,7 @@ def through_json(data: Any) -> Any:
     return json.loads(json.dumps(data, allow_nan=False))
 
 
+@pytest.mark.long
 def test_a_thousand_random_answers() -> None:
     random = Random(1)
     seen: Counter[str] = Counter()

@@ -40,7 +40,7 @@ def test_columns_by_choice(asked):
         answers.to_frame("some")
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
 def test_files_lose_nothing(asked, tmp_path, kind):
     frame, answers = asked

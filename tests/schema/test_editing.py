@@ -48,6 +48,7 @@ def test_with_rules_and_labels():
         Real("x", 0, 1, unit="m" * 41)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", ["s.json", "s.yaml", "s.yml"])
 def test_files_of_both_kinds_are_read_back_equal(tmp_path, name):
     for schema in (SCHEMA.labelled({"x": "Anteil für ß"}, {"x": "€"}), datasets.load("credit", rules=False).schema):

@@ -46,6 +46,7 @@ class Counted:
         monkeypatch.setattr(yaml.scanner.Scanner, "stale_possible_simple_keys", counting)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("sign", ["[", "{", "[\n", "- ", "? ", "{a: ", "[a, "])
 def test_deep_nesting_is_refused_early(tmp_path, monkeypatch, sign):
     counted = Counted(monkeypatch)

@@ -41,6 +41,7 @@ def random_boxes(schema: Schema, points: Any, rng: np.random.Generator) -> list[
     return result
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", ["credit", "adult"])  # credit: with derived features, which are eliminated
 def test_the_bounds_are_the_distances_of_the_nearest_rows(name: str) -> None:
     data, model = datasets.load(name), datasets.network(name)

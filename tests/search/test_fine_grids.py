@@ -68,6 +68,7 @@ def test_numbers_rounded_together_gain_as_much_and_cost_less(grid_offsets):
     assert better > 40
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
 def test_a_fine_grid_costs_about_what_real_numbers_do(norm):
     data, model = datasets.load("credit", rules=False), datasets.network("credit", rules=False)

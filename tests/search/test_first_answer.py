@@ -276,6 +276,7 @@ def test_a_time_limit_is_no_longer_for_being_compiled(monkeypatch: pytest.Monkey
     assert answer.lower == 0.0
 
 
+@pytest.mark.long
 def test_who_waits_longer_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     data, explainer = datasets.load("credit", rules=False), Explainer(datasets.network("credit", rules=False))
     take_away(KERNELS, monkeypatch)

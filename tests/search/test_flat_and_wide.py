@@ -20,6 +20,7 @@ from ifonly.schema import Binary
 from ifonly.solvers.search.table import rows_in_chunks
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("seed", [70, 116, 197, 234, 239, 243, 269])
 def test_a_region_on_the_margin_is_not_set_apart_row_by_row(seed):
     question, point = far_problem(seed)

@@ -52,6 +52,7 @@ def test_item_gains(norm) -> None:
             assert total == pytest.approx(gains.sum(), rel=1e-14)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
 def test_most_gain_is_never_beaten(norm) -> None:
     for seed in SEEDS:
@@ -172,6 +173,7 @@ def layout_farthest():
     return farthest_cost
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
 def test_solve_plane_is_below_every_point_that_reaches_it(norm) -> None:
     for seed in SEEDS:

@@ -33,7 +33,7 @@ def padded(node: Node, slopes: np.ndarray) -> np.ndarray:
     return np.concatenate([slopes, np.zeros(node.F.shape[1] - len(slopes))])
 
 
-@pytest.mark.long(keep=2)
+@pytest.mark.long(keep=1)
 @every_distance
 def test_forward_is_the_network(norm) -> None:
     for seed in SEEDS:
@@ -65,7 +65,7 @@ def test_a_linear_model_has_no_hidden_neurons() -> None:
     assert node.F[OUT, :2] == pytest.approx(node.pre_activations(x)[1][0], rel=1e-10, abs=1e-10)
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @every_distance
 def test_bounds_hold_for_sampled_points(norm) -> None:
     """10,000 points of box and ball in all: no pre-activation outside its bounds."""
@@ -82,6 +82,7 @@ def test_bounds_hold_for_sampled_points(norm) -> None:
     assert points >= 10_000
 
 
+@pytest.mark.long(keep=1)
 @every_distance
 def test_bounds_are_those_of_the_twin(norm) -> None:
     for seed in SEEDS:
@@ -115,6 +116,7 @@ def test_a_smaller_ball_never_widens_bounds_of_the_first_layer(norm) -> None:
         assert (narrow.zu[live] <= wide.zu[live] + 1e-9).all()
 
 
+@pytest.mark.long(keep=1)
 @every_distance
 def test_planes_are_those_of_the_twin_and_lie_above_the_network(norm) -> None:
     for seed in SEEDS:

@@ -16,6 +16,7 @@ SEEDS = range(25)
 every_distance = pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
 
 
+@pytest.mark.long(keep=1)
 @every_distance
 def test_costs_are_the_distance(norm) -> None:
     """`cost_of`, the twin in the harness and the definition of the distance agree."""
@@ -116,6 +117,7 @@ def test_compact_columns_are_the_first_layer(norm) -> None:
         assert (np.abs(constant + box.compact_columns(x) @ weight.T - expected) <= 1e-13 * size.max()).all()
 
 
+@pytest.mark.long(keep=1)
 @every_distance
 def test_items_say_what_moving_costs(norm) -> None:
     """From the base, each feature alone: rate, jump and offset (or an option's price) give the cost of every value."""

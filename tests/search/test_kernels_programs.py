@@ -60,7 +60,7 @@ def random_program(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
     return c, u, rows, b
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("at_once", [True, False], ids=["all rows", "row by row"])
 def test_simplex_against_another_solver(at_once: bool) -> None:
     kinds = set()
@@ -194,6 +194,7 @@ def squares(seeds: range) -> Iterator[tuple[int, float, float, int]]:
             yield seed, bound, best, found
 
 
+@pytest.mark.long
 def test_squares_against_an_enumeration() -> None:
     tight = []
     for seed, bound, best, found in squares(range(60)):
@@ -207,6 +208,7 @@ def test_squares_against_an_enumeration() -> None:
     assert np.mean(tight) >= 0.8
 
 
+@pytest.mark.long
 def test_squares_are_solved() -> None:
     loose = [
         (seed, bound / best)

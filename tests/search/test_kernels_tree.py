@@ -97,6 +97,7 @@ def holds(box: Node, tree: Tree, node: int, x: np.ndarray, hidden: np.ndarray) -
     return inside & (hidden[:, side == INACTIVE] <= 1e-9).all(axis=1)
 
 
+@pytest.mark.long(keep=1)
 @every_distance
 def test_the_halves_of_a_split_cover_it(norm) -> None:
     for seed in range(20):
@@ -197,7 +198,7 @@ def test_a_realised_point_gains_what_was_taken(norm) -> None:
             assert (each >= take * (1.0 - 1e-9) - 1e-12).all()
 
 
-@pytest.mark.long(keep=2)
+@pytest.mark.long(keep=1)
 @every_distance
 def test_the_best_point_is_kept_only_if_surely_favourable(norm) -> None:
     for seed in range(20):
@@ -356,6 +357,7 @@ def test_a_search_can_be_looked_at_between_any_two_nodes(norm, outputs: int, pro
     assert split > (20 if probing == NEVER else 0)
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("probing", [NEVER, ALWAYS], ids=["", "probing"])
 @every_distance
 def test_slices_do_not_change_the_search(norm, probing: int) -> None:
@@ -405,6 +407,7 @@ def test_hidden_neurons_are_counted() -> None:
     assert hidden_neurons(box.pack) == 7
 
 
+@pytest.mark.long(keep=1)
 @every_distance
 def test_influence(norm) -> None:
     """Which items count, against reachability in plain numpy; and what does not count changes no score."""
@@ -432,6 +435,7 @@ def test_influence(norm) -> None:
     assert without > 10
 
 
+@pytest.mark.long
 def test_a_box_of_few_rows_and_many_split_relus_is_split_by_its_rows() -> None:
     kinds = set()
     for seed in range(200):

@@ -114,6 +114,7 @@ def bounded(seed: int, norm: object, outputs: int) -> tuple[Node, OpenNode, Cut]
     return box, node, Cut(box.items, box.width, box.base_cost, box.budget)
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
 @pytest.mark.parametrize("outputs", [1, 3], ids=["one condition", "two conditions"])
 def test_any_multipliers_give_a_plane_that_holds(norm: object, outputs: int) -> None:

@@ -199,6 +199,7 @@ def test_records_come_with_answers_and_may_be_left_out() -> None:
     assert "record" not in with_records.to_dict()
 
 
+@pytest.mark.long
 def test_the_log_grows_as_long_as_it_must() -> None:
     """Thousands of nodes: every one has its record."""
     model, points, _ = load("credit", "2x50", "norm")

@@ -12,6 +12,7 @@ from ifonly.methods import Search
 TOLERANCE = 1e-6
 
 
+@pytest.mark.long(keep=8)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("case", CASES, ids="_".join)
 def test_reference_optima(case: tuple[str, str, str], norm: str) -> None:

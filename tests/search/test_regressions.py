@@ -194,7 +194,7 @@ def not_proven(model: Model, point: np.ndarray, norm: str, weight: float = 1.0) 
     return wrong
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
 def test_many_classes(norm: str) -> None:
     """Linear models of three to five classes, where two conditions may bind: a nearest row each time, or provably none."""
@@ -219,6 +219,7 @@ def test_a_linear_leaf_under_l2_is_solved_not_split(seed: int) -> None:
             assert claim.stop is None, (label, claim)
 
 
+@pytest.mark.long
 def test_a_finished_search_has_found_a_row() -> None:
     """Eight numbers, all corners alike: the search ends, proves 0.25, and must not end without a row."""
     question = hard_question("l1", 8)

@@ -33,6 +33,7 @@ def samples(low: float, high: float) -> np.ndarray:
     return np.clip(inside, low, high)
 
 
+@pytest.mark.long(keep=2)
 @every_kind
 def test_no_line_is_crossed(activation: Activation) -> None:
     """Strictly: the lines have room for all rounding, also that of this test."""

@@ -106,6 +106,7 @@ def test_a_proven_bound_is_never_lost_to_a_limit() -> None:
     assert last >= optima[hardest] * (1.0 - 1e-5)
 
 
+@pytest.mark.long
 def test_the_memory_limit_has_a_sentence() -> None:
     (claim,) = solve(hard_question(), hard_people(1), Limits(memory_bytes=3 * 2**20, seconds=LONG))
     assert claim.stop is not None and claim.stop.words() == "memory limit of 3 MiB"
@@ -182,6 +183,7 @@ def test_one_worker_that_fails_ends_the_others() -> None:
 # ---------------------------------------------------------------------------------------------- progress
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_progress_only_goes_forward(norm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[Progress] = []
@@ -298,6 +300,7 @@ def test_a_target_out_of_reach_is_proven_to_be() -> None:
     assert isinstance(answer, NoneExists | Nearest)
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize("gap", [0.1, 1e-3, 1e-9])
 @every_norm
 def test_gaps_are_honoured(norm: Any, gap: float) -> None:

@@ -23,6 +23,7 @@ def test_half_a_step_is_not_left_open(norm: str, relu: bool) -> None:
     assert answer.status == "nearest"
 
 
+@pytest.mark.long
 def test_against_every_row() -> None:
     """Coefficients that are multiples, and some that only look like it, with margins at and between the steps."""
     for seed in range(150):

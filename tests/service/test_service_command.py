@@ -125,6 +125,7 @@ def test_other_models_must_accept_too(opened, folder) -> None:
     assert told.exit_code == 2 and "--also b: " in told.output
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("words", "said"), [
     ([], "--demo"),
     (["--model", "{}/a.npz"], "--schema model=FILE"),

@@ -43,6 +43,7 @@ def told(answer: httpx.Response) -> None:
 # ---------------------------------------------------------------------- bodies
 
 
+@pytest.mark.long
 def test_every_place_with_every_strange_value(visit: Visitor, people) -> None:
     every = sum(1 for _ in questions(people[3]))
     for path, body in islice(questions(people[3]), 0, None, max(1, every // MANY)):
@@ -66,6 +67,7 @@ def test_what_is_equal_to_a_number_is_no_number_also_after_the_number(visit: Vis
         assert visit.post("/v1/explain", {"row": people[3], "query": query}).status_code == status
 
 
+@pytest.mark.long
 def test_certificates_that_are_bombs_or_forged(visit: Visitor, people) -> None:
     good = visit.post("/v1/certify", {"row": people[3]}).content
     all_of_them = list(certificates(good))

@@ -97,7 +97,7 @@ def described(visit: Visitor) -> tuple[dict[str, Any], Validators, dict[str, Any
     return bodies, checks, shapes, general
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:overflow encountered")  # numpy's, at numbers such as 1e300
 def test_what_is_as_described_is_never_refused_for_its_shape(desk) -> None:
     bodies, checks, shapes, general = described(desk)

@@ -123,6 +123,7 @@ def test_whoever_waits_when_a_process_fails_is_told_at_once(outage) -> None:
     outage.run(test, "hold")
 
 
+@pytest.mark.long
 def test_nobody_waits_for_ever_for_processes_that_start(outage, monkeypatch) -> None:
     monkeypatch.setattr(pool, "WAIT_SECONDS", 0.0)
 
@@ -151,6 +152,7 @@ def test_a_process_that_is_ready_and_ends_is_no_recovery(outage) -> None:
     outage.run(test, "ready")
 
 
+@pytest.mark.long
 def test_the_reason_is_logged_without_what_it_quotes(outage, capfd) -> None:
     async def test(client: Client) -> None:
         await outage.failures()
@@ -197,6 +199,7 @@ def test_a_process_that_dies_while_it_answers_is_replaced_at_once(registry, monk
     asyncio.run(run())
 
 
+@pytest.mark.long
 def test_closing_in_an_outage_leaves_nothing_behind(outage) -> None:
     async def test(client: Client) -> None:
         await outage.until(lambda: outage.said)

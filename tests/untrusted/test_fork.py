@@ -49,7 +49,7 @@ print("child", status)
 """
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 @pytest.mark.parametrize(("kind", "seconds"), [("slow", 0.0), ("search", 0.0), ("search", 0.2), ("search", 0.6)])
 def test_a_fork_while_a_question_is_prepared(kind: str, seconds: float) -> None:
