@@ -9,9 +9,10 @@ from ifonly.errors import FileError, UnsupportedModel
 from ifonly.model.files import MAX_BYTES, check_size
 from ifonly.model.importers.detect import Library
 from ifonly.model.importers.trees.binned import read_columns, tabulated, trees_behind_bins
-from ifonly.model.importers.trees.build import ImportedTrees, bound_to_features, model_of
+from ifonly.model.importers.trees.build import bound_to_features, model_of
 from ifonly.model.importers.trees.catboost import catboost_trees, load_catboost
 from ifonly.model.importers.trees.ebm import ebm_trees
+from ifonly.model.importers.trees.imported import ImportedTrees
 from ifonly.model.importers.trees.lightgbm import lightgbm_trees, load_lightgbm
 from ifonly.model.importers.trees.sklearn_trees import sklearn_trees_of
 from ifonly.model.importers.trees.xgboost import load_xgboost, xgboost_trees

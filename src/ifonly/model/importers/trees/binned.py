@@ -23,7 +23,8 @@ from ifonly.model.importers.column_kinds import Bent, Binned, Column, Curved, Op
 from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.sklearn_estimators import LOGISTIC, reader_of
 from ifonly.model.importers.transformers import sklearn_name
-from ifonly.model.importers.trees.build import Call, ImportedTrees, called_with, classes_of
+from ifonly.model.importers.trees.imported import Call, ImportedTrees, classes_of
+from ifonly.model.importers.trees.tree_columns import called_with
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.model.trees.tables import Axis, tree_of_table
 from ifonly.schema import Choice, Integer, Schema

@@ -18,7 +18,7 @@ import numpy as np
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.importers.detect import of_library
-from ifonly.model.importers.trees.build import Call, ImportedTrees
+from ifonly.model.importers.trees.imported import Call, ImportedTrees
 from ifonly.model.trees import Ensemble, LibraryTree, Summation
 from ifonly.schema import Choice, Schema
 from ifonly.schema.values import plain

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedModel
 from ifonly.model.importers.detect import of_library
 from ifonly.model.importers.sklearn_original import answering
-from ifonly.model.importers.trees.build import Call, ImportedTrees, classes_of
+from ifonly.model.importers.trees.imported import Call, ImportedTrees, classes_of
 from ifonly.model.trees import EVERY, Ensemble, Summation
 from ifonly.model.trees.tables import Axis, tree_of_table
 

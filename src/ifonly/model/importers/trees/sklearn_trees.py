@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedModel
 from ifonly.model.importers.sklearn_original import call_model
 from ifonly.model.importers.transformers import sklearn_name
-from ifonly.model.importers.trees.build import Call, ImportedTrees, classes_of
+from ifonly.model.importers.trees.imported import Call, ImportedTrees, classes_of
 from ifonly.model.importers.trees.isolation import INLIER, OUTLIER, PathLengths, isolation_trees
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema.values import plain

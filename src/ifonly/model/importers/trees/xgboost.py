@@ -20,7 +20,7 @@ from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.importers.detect import of_library
 from ifonly.model.importers.one_thread import FEW_ROWS
 from ifonly.model.importers.sklearn_original import answering
-from ifonly.model.importers.trees.build import Call, ImportedTrees
+from ifonly.model.importers.trees.imported import Call, ImportedTrees
 from ifonly.model.importers.trees.xgboost_categories import with_letters
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema import Schema

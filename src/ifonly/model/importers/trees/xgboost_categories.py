@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ifonly.errors import UnsupportedModel
-from ifonly.model.importers.trees.build import ImportedTrees
+from ifonly.model.importers.trees.imported import ImportedTrees
 from ifonly.schema import Choice, Schema
 
 
