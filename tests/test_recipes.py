@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from ifonly import Answer, Explainer, Integer, Model, Nearest, Network, NoneExists, Query, Range, Schema
+from ifonly import Answer, Explainer, Fixed, Integer, Model, Nearest, Network, NoneExists, Query, Range, Schema
 from ifonly.cli import options as cli_options
 from ifonly.cli import query_arguments
 from ifonly.methods import Enumerate
@@ -244,6 +244,19 @@ def test_a_field_of_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
     for schemas in (own["$defs"], json_schemas.component_schemas(ServiceLimits())):
         assert schemas["Query"]["properties"]["hasty"] == {"type": "boolean"}
     touches("a flag of the query", query, cli_options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noted(Query):
+    """A query with one field more that is no flag."""
+
+    note: str = ""
+
+
+def test_a_field_of_a_query_file_is_kept_beside_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_arguments, "_query_file", lambda name: Noted(note="of the file"))
+    words = {param.name: param.default for param in _parameters()} | {"query_file": "query.json", "fixed": ("m",)}
+    assert query_arguments.read_query(words, SCHEMA, None) == Noted(note="of the file", constraints=[Fixed("m")])
 
 
 def _parameters() -> list[Any]:
