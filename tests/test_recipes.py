@@ -232,7 +232,7 @@ def test_a_field_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_schemas, "Answer", WithAdvice)
     described = json_schemas.answer_schema()
     assert described["properties"]["advice"] == {"type": "string"} and "advice" in described["required"]
-    touches("a field of the answer, told", answer)
+    touches("a field of the answer, only reported", answer)
 
 
 # ---------------------------------------------------------------------- a field of the query
