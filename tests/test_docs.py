@@ -9,8 +9,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+import ifonly
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
@@ -117,11 +120,14 @@ def test_the_names_of_the_glossary_exist() -> None:
     assert seen > 50
 
 
-def test_the_names_of_the_reference_exist() -> None:
+def test_the_reference_names_what_is_public() -> None:
     named = re.findall(r"^::: (\S+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.M)
     assert len(named) > 50
     for name in named:
         assert _found(name), f"docs/api.md names {name}, which does not exist"
+    short = {name.rpartition(".")[2] for name in named}
+    public = {name for name in ifonly.__all__ if not isinstance(getattr(ifonly, name), ModuleType)}
+    assert not public - short, f"docs/api.md does not name {', '.join(sorted(public - short))}"
 
 
 def _found(name: str) -> bool:

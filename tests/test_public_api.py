@@ -104,7 +104,9 @@ PUBLIC = [
 
 
 def test_names() -> None:
-    assert ifonly.__all__ == PUBLIC
+    differing = set(ifonly.__all__) ^ set(PUBLIC)
+    assert not differing, f"in only one of ifonly.__all__ and PUBLIC above: {', '.join(sorted(differing))}"
+    assert ifonly.__all__ == PUBLIC  # in the same order
     assert all(hasattr(ifonly, name) for name in PUBLIC)
 
 
@@ -188,7 +190,8 @@ def test_what_a_call_takes_or_gives_has_a_public_name() -> None:
     hints = [hint for thing in [*calls, *given] for hint in get_type_hints(thing, localns=NAMES).values()]
     named = {found for hint in hints for found in own_types(hint) if not getattr(found, "_is_protocol", False)}
     assert {ifonly.Query, ifonly.Stop, ifonly.StoppedBy, ifonly.Diversity, ifonly.population.Group} <= named
-    assert not named - public
+    nameless = sorted(one.__qualname__ for one in named - public)
+    assert not nameless, f"types of public calls that no public module exports: {', '.join(nameless)}"
 
 
 VALUES = {

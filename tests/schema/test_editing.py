@@ -27,7 +27,7 @@ def test_drop_and_rename():
     assert SCHEMA.drop("job").columns == ("n", "x")
     assert SCHEMA.rename({"job": "work"}).columns == ("n", "work=c", "x", "work=a", "work=b")
     for wrong in (lambda: SCHEMA.drop("n"), lambda: SCHEMA.rename({"n": "m"})):
-        with pytest.raises(SchemaError, match="the rule 'n only goes up' of this schema speaks of it"):
+        with pytest.raises(SchemaError, match="the rule 'n only goes up' of this schema mentions it"):
             wrong()
     with pytest.raises(SchemaError, match="such as"):
         SCHEMA.rename(["n"])

@@ -96,7 +96,8 @@ def read_query(options: Mapping[str, Any], schema: Schema, data: Any) -> Query:
     given = read_all(rules[:own], schema, _mark(options))
     about = ("distance", "scale", "weights", "up", "down")
     measured = any(options[name] not in (None, ()) for name in about)
-    return Query(
+    return replace(
+        base,
         target=read_target(options, base.target),
         distance=read_distance(options, schema, data) if measured else base.distance,
         constraints=(*given, *read_constraints({**options, "rules": rules[own:]}, schema), *also),

@@ -77,7 +77,7 @@ class OnlyUp:
     feature: str
 
     def check(self, schema: Schema) -> None:
-        _check_ordered(schema[self.feature], "only up")
+        check_ordered(schema[self.feature], "only up")
 
     def allows(self, feature: Feature, before: float, after: float) -> bool:
         return after >= before
@@ -99,7 +99,7 @@ class OnlyDown:
     feature: str
 
     def check(self, schema: Schema) -> None:
-        _check_ordered(schema[self.feature], "only down")
+        check_ordered(schema[self.feature], "only down")
 
     def allows(self, feature: Feature, before: float, after: float) -> bool:
         return after <= before
@@ -215,7 +215,7 @@ class MaxDelta:
 
     def check(self, schema: Schema) -> None:
         feature = schema[self.feature]
-        _check_ordered(feature, "changes by at most")
+        check_ordered(feature, "changes by at most")
         if isinstance(feature, Choice) and self.share is not None:
             raise QuestionError(f"Feature '{self.feature}' has levels, which have no share: give a number of levels.")
 
@@ -378,6 +378,6 @@ def _for_each(
     return found[:, 0], found[:, 1]
 
 
-def _check_ordered(feature: Feature, what: str) -> None:
+def check_ordered(feature: Feature, what: str) -> None:
     if isinstance(feature, Choice) and not feature.ordered:
         raise QuestionError(f"Feature '{feature.name}' has categories without an order, so '{what}' has no meaning.")

@@ -117,7 +117,7 @@ class Query:
 
 
 FLAGS = tuple(one.name for one in fields(Query) if one.type == "bool")
-"""The fields of a query that are true or false: in plain data, on the command line and in requests without more ado."""
+"""The fields of a query that are true or false: in plain data, in options and in requests without further code."""
 
 
 def plain_query(query: Query) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def _check_rules(schema: Schema, names: Collection[str], how: str) -> None:
         for name in names:
             if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", rule):
                 raise SchemaError(
-                    f"'{name}' cannot be {how}: the rule {shown(rule)} of this schema speaks of it. Leave the rule out "
+                    f"'{name}' cannot be {how}: the rule {shown(rule)} of this schema mentions it. Leave the rule out "
                     f"first: Schema(schema.features, schema.columns, rules=[...])."
                 )
 

@@ -9,8 +9,8 @@ of the deployed model over the same box (what underflow takes, in the model and 
                          the kernels may lose themselves)
     AIM  = a little more: what leaf problems are solved for, so that an optimum on the margin survives its own rounding
 
-Where E is too large for the two to meet, only points that are accepted under any rounding count (`robust_errors`): LOW
-is then margin + E as well, and HIGH is above it by what the kernels' own rounding can do.
+Where E is too large for the two to meet, only points that are accepted under every rounding count (`robust_errors`):
+LOW is then margin + E as well, and HIGH is above it by what the kernels' own rounding can do.
 
 A real number on a grid is searched as so many steps from the factual, but is the float64 nearest to that, and so are
 the factual and the step: 4 roundings of the number. The error of the first layer allows for 8 more than its sum has.
@@ -108,7 +108,7 @@ def errors_within(lowered: Lowered, boxes: Boxes, model_error: Floats | None = N
 
 
 def robust_errors(lowered: Lowered, errors: Errors, rounding_bound: Floats, own: Floats) -> Errors:
-    """The same for rows that are accepted under any rounding: whose score is `rounding_bound` above the margin.
+    """The same for rows that are accepted under every rounding: whose score is `rounding_bound` above the margin.
 
     `own` (box, condition) is what the kernels may lose of a score themselves, at the row that they find.
     """
@@ -122,7 +122,7 @@ def robust_errors(lowered: Lowered, errors: Errors, rounding_bound: Floats, own:
 
 
 def _floors(lowered: Lowered, slack: Floats) -> Floats:
-    """Below which value a rule is broken under any rounding, and from which on it holds. Whole values are exact."""
+    """Below which value a rule is broken under every rounding, and from which on it holds. Whole values are exact."""
     own = slack[:, lowered.required_neurons]
     return np.stack([-2.0 * own, np.where(lowered.required_whole, -0.5, 4.0 * own), np.zeros_like(own)], axis=1)
 

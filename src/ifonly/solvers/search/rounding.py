@@ -1,10 +1,10 @@
-"""Answers that are robust to rounding: rows that the model accepts under any rounding, and bounds on all others.
+"""Answers that are robust to rounding: rows that the model accepts under every rounding, and bounds on all others.
 
 With E for what the deployed model can lose of a score, a row is robust when its exact score is at least margin + E: the
 model accepts it in whatever order it adds up, alone or in a batch. Two ways to the nearest one:
 
     either way   where E is far below the margin over the whole schema (float64): bounds are proven against margin - E,
-                 rows reach margin + E, and the two meet. Nothing nearer is accepted under any rounding.
+                 rows reach margin + E, and the two meet. No row accepted under some rounding is nearer.
     robustly     otherwise: bounds and rows are about margin + E, where E is what can be lost at the row itself, which
                  is far less than anywhere in the schema. It is guessed at the person, and checked at the row found.
                  Rows that only some rounding accepts are then bounded by another search, against

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FavourableTable:
-    """Points that the deployed model accepts under some rounding, and which of them under any (`robust`).
+    """Points that the deployed model accepts under some rounding, and which of them under every one (`robust`).
 
     The scores are computed here, off by e. Some rounding: score >= margin - E - e with E for the whole schema. Any:
     score >= margin + `rounding_bound` + e, where `rounding_bound` is the question's own, or else the largest E of those
@@ -77,7 +77,7 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> F
 
 def _apart(rounding_bound: float, score_margins: Floats, own: float) -> float:
     """The rounding bound, or a little more, so that no score margin is nearer to it than its own error: then every row
-    is above it under any rounding, or below."""
+    is above it under every rounding, or below."""
     for score_margin in np.sort(score_margins[score_margins > rounding_bound - own]).tolist():
         if score_margin >= rounding_bound + own:
             break

@@ -187,7 +187,7 @@ class PersonSearch:
             self._split(low[left], high[left], near[left], alive[left], upper[left])
 
     def _judged(self, far: Floats, rows: Floats) -> NDArray[np.bool_]:
-        """Which rows are accepted under any rounding, and allowed; the nearest of them is the best so far."""
+        """Which rows are accepted under every rounding, and allowed; the nearest of them is the best so far."""
         allowed = self.question.keeps_rules(np.repeat(self.factual[None, :], len(rows), axis=0), rows)
         possible, robust, most = accepted_by_all(self.question, rows)
         possible, robust = possible & allowed, robust & allowed

@@ -145,7 +145,7 @@ def any_rounding_forest(forest: Forest, question: Question) -> Forest | None:
 
 
 def least_score_margins(question: Question) -> Floats:
-    """What C s - d must be at least for a row to be accepted under any rounding: margin + E, and no lost tie."""
+    """What C s - d must be at least for a row to be accepted under every rounding: margin + E, and no lost tie."""
     if isinstance(question.target, JointTarget):  # a tie of one model is no matter of the others
         each = zip(question.target.scales.tolist(), question.members, strict=True)
         return np.concatenate([scale * least_score_margins(member) for scale, member in each])

@@ -57,7 +57,7 @@ class RuledBoxes:
         return point if self.space is None else self.space.completed(point)
 
     def admits(self, factual: Floats, point: Floats) -> bool:
-        """Is a row admitted by all constraints, and accepted by the networks under any rounding?"""
+        """Is a row admitted by all constraints, and accepted by the networks under every rounding?"""
         if self.question.allows(factual, point) is not None:
             return False
         return self.networks is None or bool(robustly_accepted(self.networks, point[None, :])[0])
