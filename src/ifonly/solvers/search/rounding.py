@@ -19,11 +19,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
 from ifonly.results import Limits, Stop, StoppedBy
 from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.solvers.search.error_bounds import Boxes, Errors, balls, encoded_boxes, errors_within, robust_errors
 from ifonly.solvers.search.kernels.layout import LOW
+from ifonly.solvers.search.rounding_analysis import RoundingAnalysis
 from ifonly.solvers.search.worker import Budget
 from ifonly.tolerances import Tolerances
 
@@ -43,6 +45,10 @@ class RobustSearch:
         self.most = float(rounded_up(self.lowered.question.largest_error))
         self.curved = self.lowered.bends is not None
         """Scores that saturate may be robust by less than a search allows for: then it searches again, with less."""
+
+    @cached_property
+    def analysis(self) -> RoundingAnalysis:
+        return RoundingAnalysis(self.lowered.question.model)
 
     def search(self, batch: SearchBatch, budget: Budget) -> None:
         """The nearest row of everyone; a bound on rows that some rounding accepts, where it is cheap or asked for."""
@@ -69,7 +75,7 @@ class RobustSearch:
         reach = batch.best[:, -1] * (1.0 + 1e-6)  # a more robust row may be known there
         batch.best[members], batch.lower[members] = math.inf, 0.0
         factual = batch.allowed.factual[members]
-        batch.rounding_bound[members] = question.first_rounding_bound(factual)
+        batch.rounding_bound[members] = question.first_rounding_bound(factual, self.analysis.at(factual))
         least = np.zeros_like(batch.own)
         least[members], batch.own[members] = self._first_losses(factual)
         for _ in range(GUESSES):
@@ -118,12 +124,12 @@ class RobustSearch:
     def _errors_at(self, batch: SearchBatch, members: list[int], part: SearchBatch, points: Floats) -> Floats:
         """What the deployed model can lose at the rows found, and, for a bound on rows that some rounding accepts, in
         the balls around the people: by one analysis of both."""
-        question, model = self.lowered.question, self.lowered.question.model
+        question = self.lowered.question
         encoded = question.schema.encode(points)
         if self.packed.records:
-            return question.largest_of(model.error_over(encoded, encoded))
+            return question.largest_of(self.analysis.over(encoded, encoded))
         lower, upper = encoded_boxes(self.lowered, self._balls(batch, members, part.best[:, -1])[0])
-        both = model.error_over(np.concatenate([encoded, lower]), np.concatenate([encoded, upper]))
+        both = self.analysis.over(np.concatenate([encoded, lower]), np.concatenate([encoded, upper]))
         for i, error in zip(members, both[len(points) :], strict=True):
             batch.ball_error[i] = error
         return question.largest_of(both[: len(points)])
