@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ifonly import Model, Network, Real, Schema
+from ifonly import ClassTarget, Model, Network, Real, Schema, datasets
 from ifonly.model.operations import (
     AffineOperation,
     Clip,
@@ -18,6 +18,10 @@ from ifonly.model.operations import (
     Step,
     underflow_counts,
 )
+from ifonly.problem import Distance, Question
+from ifonly.problem.lowering import lower
+from ifonly.schema import Choice
+from ifonly.solvers.search.error_bounds import Boxes, encoded_boxes
 from ifonly.solvers.search.rounding_analysis import ROUNDING_KERNEL, RoundingAnalysis, packed_chain
 
 
@@ -93,3 +97,22 @@ def test_what_the_kernel_does_not_take_is_left_to_the_model():
     assert (
         packed_chain(Model(function=model.function.deployed_as(clipped), schema=schema, original=lambda p: p)) is None
     )
+
+
+def test_boxes_are_encoded_by_the_codes_of_their_options():
+    data = datasets.load("adult", rules=False)
+    model = datasets.network("adult", rules=False)
+    lowered = lower(Question(model=model, target=ClassTarget(model.classes[0]), distance=Distance("l1")))
+    draw, schema = np.random.default_rng(0), data.schema
+    points = data.points()[:40]
+    options = draw.random((len(points), lowered.width)) < 0.4
+    options |= lowered.unrolled(points) != 0.0
+    lower_ends, upper_ends = encoded_boxes(lowered, Boxes(points - 1.0, points + 2.0, options))
+    for g, (feature, columns) in enumerate(zip(schema.features, schema.feature_columns, strict=True)):
+        for i in range(len(points)):
+            if isinstance(feature, Choice):
+                codes = feature.codes[options[i, lowered.start[g] : lowered.start[g + 1]]]
+                least, most = codes.min(axis=0), codes.max(axis=0)
+            else:
+                least, most = points[i, g] - 1.0, points[i, g] + 2.0
+            assert (lower_ends[i, columns] == least).all() and (upper_ends[i, columns] == most).all()

@@ -32,6 +32,8 @@ from ifonly.tolerances import Tolerances
 NEARBY = 16.0
 """What can be lost over the ball, at most, in units of what can be lost at the row: then rows that only some rounding
 accepts are bounded by default."""
+FAR_LESS = 1e-3
+"""What the search itself may lose of a score, in units of what the model can lose in the ball, for it not to matter."""
 ANY_ROUNDING_NODES = 50
 """Nodes for that bound, where it was not asked for, beside as many as the row took."""
 
@@ -188,15 +190,14 @@ class RobustSearch:
         members = [i for i in members if batch.best[i, -1] > 0.0 and not self.packed.records]
         if not members:
             return
-        boxes, reach = self._balls(batch, members, batch.best[members, -1])
-        known = [batch.ball_error[i] for i in members if i in batch.ball_error]
-        errors = errors_within(self.lowered, boxes, np.array(known) if len(known) == len(members) else None)
-        lost = (self.lowered.need - errors.need[:, LOW, : self.lowered.need.size]).max(axis=1)
+        errors, lost, reach = self._errors_in_balls(batch, members)
         near = np.flatnonzero(self.any_rounding | (lost <= NEARBY * batch.rounding_bound[members]))
         if not len(near):
             return
-        members, reach, lost = [members[k] for k in near], reach[near], lost[near]
-        part = self.part(batch, members, Errors(*(each[near] for each in errors)), -lost)
+        if len(near) < len(members):
+            members, reach, lost = [members[k] for k in near], reach[near], lost[near]
+            errors = errors if errors is self.errors else Errors(*(each[near] for each in errors))
+        part = self.part(batch, members, errors, -lost)
         if not self.any_rounding:
             budget = budget.within(_a_little(part, batch.nodes[members], budget.limits))
         budget.on(self.packed, part, self._costs(reach))
@@ -207,6 +208,22 @@ class RobustSearch:
         batch.lower_any_rounding[members] = np.minimum(lower_any_rounding, upper)
         batch.nodes[members] += part.nodes
         batch.seconds[members] += part.seconds
+
+    def _errors_in_balls(self, batch: SearchBatch, members: list[int]) -> tuple[Errors, Floats, Floats]:
+        """What rounding can do in the balls of the rows found: to the search, to the deployed model; and their radii.
+
+        What the search loses anywhere will do, where that is far below what the model can lose in the ball.
+        """
+        question, count = self.lowered.question, self.lowered.need.size
+        boxes, reach = self._balls(batch, members, batch.best[members, -1])
+        known = [batch.ball_error[i] for i in members if i in batch.ball_error]
+        model_error = np.array(known) if len(known) == len(members) else None
+        if model_error is not None:
+            lost = (question.caution * (model_error @ np.abs(question.conditions[0]).T)).max(axis=1)
+            if (self.errors.slack[:, -count:].max() <= FAR_LESS * lost).all():
+                return self.errors, lost, reach
+        errors = errors_within(self.lowered, boxes, model_error)
+        return errors, (self.lowered.need - errors.need[:, LOW, :count]).max(axis=1), reach
 
     # ------------------------------------------------------------------ people once more
 
