@@ -45,12 +45,13 @@ LOAD_SECONDS = 1.0
 NICENESS = 10
 ALL_KERNELS = (
     "ifonly.solvers.search.compiled:KERNELS",
+    "ifonly.solvers.search.rounding_analysis:ROUNDING_KERNEL",
     "ifonly.certifying.compiled:FLOAT_CHECK",
     "ifonly.solvers.search.smooth.compiled:SMOOTH_KERNELS",
     "ifonly.solvers.search.trees.compiled:TREE_KERNELS",
 )
 """Every set of kernels of the package, as "module:name": what `python -m ifonly.compiling --all` compiles. The first
-two take as long as the last two, so that two processes that begin at either end are done together."""
+three take as long as the last two, so that two processes that begin at either end are done together."""
 
 
 class Kernels:

@@ -107,7 +107,7 @@ class Model:
 
     def error_over(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same on the rows of each box of encoded columns: arrays of shape (boxes, columns) to (boxes, outputs)."""
-        return self.function.error(lower, upper, self.precision, self._exact)
+        return self.function.error(lower, upper, self.precision, self.exact)
 
     def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same at single points, shape (points, outputs)."""
@@ -145,7 +145,8 @@ class Model:
         return (self.network if smooth is None else smooth.linear).without_constants(constant_columns(self.schema))
 
     @cached_property
-    def _exact(self) -> NDArray[np.bool_]:
+    def exact(self) -> NDArray[np.bool_]:
+        """The encoded columns of which every value is a number of the model's precision."""
         return exact_columns(self.schema, self.precision)
 
     def exact_scores(self, points: NDArray[np.float64]) -> NDArray[np.float64]:

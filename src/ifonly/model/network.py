@@ -145,10 +145,11 @@ class Network(Kind):
     def error(
         self, lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision, exact: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        return rounding_error_bound(self._operations, (lower, upper), precision, exact)
+        return rounding_error_bound(self.operation_graph, (lower, upper), precision, exact)
 
     @cached_property
-    def _operations(self) -> OperationGraph:
+    def operation_graph(self) -> OperationGraph:
+        """What the deployed model computes: its own operations, or else the layers."""
         return self.operations or operations_of_layers([(layer.weight, layer.bias) for layer in self.layers])
 
     def as_network(self) -> Network:

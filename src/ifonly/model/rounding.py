@@ -122,7 +122,7 @@ def rounding_error_bound(
             operations, [value[2] for value in forward.values], forward.local_errors, forward.slopes
         )
         error = np.fmin(forward.values[-1][2], propagated)
-        bounded = np.isfinite(error) & (forward.largest < LARGEST[precision])
+        bounded = np.isfinite(error) & (forward.largest < forward.most)
         return np.asarray(np.where(bounded, error * (1.0 + 1e-9), np.inf))
 
 
@@ -134,10 +134,10 @@ class _Forward:
     """Forward pass of interval arithmetic: values and error bounds of each step, and its local error and slopes."""
 
     def __init__(self, box: Box, precision: Precision, exact: NDArray[np.bool_]) -> None:
-        self.unit, self.least = UNIT[precision], LEAST[precision] + LEAST["float64"]  # the importer's own underflow
+        self.unit, self.least, self.most = precision_constants(precision)
         size = np.maximum(np.abs(box[0]), np.abs(box[1]))
         self.largest = size.max(axis=1, keepdims=True)
-        self._input = *box, _read(*box, size, precision, exact)
+        self._input = *box, read_errors(*box, size, precision, exact)
         self._precision = precision
         self.values: list[Value] = []
         self.units: list[Box] = []
@@ -208,7 +208,7 @@ class _Forward:
     def _shift(self, shift: Shift, lower: Floats, upper: Floats, error: Floats) -> tuple[Value, Floats]:
         ends = lower * shift.sign + shift.bias, upper * shift.sign + shift.bias
         size = np.maximum(np.abs(ends[0]), np.abs(ends[1])) + error
-        constant_error = self._constant_error(shift.bias)
+        constant_error = constant_errors(shift.bias, self._precision)
         rounding = self.unit * (1.0 + 1e-9) * (size + constant_error) + constant_error + 3.0 * self.least
         rounding = np.where(shift.bias == 0.0, 0.0, rounding)  # nothing is added
         self._record_size(size)
@@ -307,7 +307,10 @@ class _Forward:
         inside = (low - error >= clip.lower) & (high + error <= clip.upper)
         outside = (high + error <= clip.lower) | (low - error >= clip.upper)
         constant_error = np.maximum(
-            *(self._constant_error(np.where(np.isfinite(end), end, 0.0)) for end in (clip.lower, clip.upper))
+            *(
+                constant_errors(np.where(np.isfinite(end), end, 0.0), self._precision)
+                for end in (clip.lower, clip.upper)
+            )
         )
         local_error = folded + np.where(inside, 0.0, constant_error + self.least)
         slopes = np.where(inside, 1.0, 0.0), np.where(outside, 0.0, 1.0)
@@ -343,14 +346,20 @@ class _Forward:
         radius = radius + 1e-12 * work + below
         return centre - radius, centre + radius, local_error
 
-    def _constant_error(self, numbers: Floats) -> Floats:
-        """The error of rounding constants to the precision of the model."""
-        if self._precision == "float64":
-            return np.zeros_like(numbers)
-        return np.asarray(np.abs(numbers.astype(np.float32).astype(np.float64) - numbers))
-
     def _record_size(self, size: Floats) -> None:
         self.largest = np.maximum(self.largest, size.max(axis=1, keepdims=True) * (1.0 + 1e-9))
+
+
+def precision_constants(precision: Precision) -> tuple[float, float, float]:
+    """The unit roundoff, what one underflow costs (the importer's own included), and the largest number."""
+    return UNIT[precision], LEAST[precision] + LEAST["float64"], LARGEST[precision]
+
+
+def constant_errors(numbers: Floats, precision: Precision) -> Floats:
+    """The error of rounding constants to the precision of the model."""
+    if precision == "float64":
+        return np.zeros_like(numbers)
+    return np.asarray(np.abs(numbers.astype(np.float32).astype(np.float64) - numbers))
 
 
 def _sum(parts: Iterable[Floats]) -> Floats:
@@ -367,7 +376,7 @@ def _relu(low: Floats, high: Floats, error: Floats) -> tuple[Value, Box]:
     return value, (on.astype(np.float64), 1.0 - off.astype(np.float64))
 
 
-def _read(
+def read_errors(
     lower: NDArray[np.float64], upper: NDArray[np.float64], size: NDArray[np.float64], precision: Precision,
     exact: NDArray[np.bool_],
 ) -> NDArray[np.float64]:  # fmt: skip

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,7 @@ from ifonly.problem.rule import rows_allowed
 from ifonly.problem.simplify import Stack, simplified
 from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.resources import check_limits
-from ifonly.schema import Integer, Numeric, Real, Schema
+from ifonly.schema import Choice, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import Grid, stepped, steps_to, written
 
 Floats = NDArray[np.float64]
@@ -229,6 +230,15 @@ class Activations:
     alpha: Floats
 
 
+class CodedOptions(NamedTuple):
+    """Columns that encode choices: of each, one after the other, its options (unrolled columns) and their codes."""
+
+    columns: NDArray[np.intp]
+    option: NDArray[np.intp]
+    code: Floats
+    starts: NDArray[np.intp]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lowered(Costs):
     """A question about a network in numbers."""
@@ -247,6 +257,27 @@ class Lowered(Costs):
     """Which of the question's rules each stands for."""
     bends: Activations | None = None
     """The activations of the hidden neurons, where not all are ReLUs."""
+
+    @cached_property
+    def number_columns(self) -> NDArray[np.intp]:
+        """The encoded column of each number."""
+        columns = self.question.schema.feature_columns
+        return np.array([columns[g][0] for g in self.numbers.tolist()], dtype=np.intp)
+
+    @cached_property
+    def coded_options(self) -> CodedOptions:
+        """The encoded columns of all choices."""
+        schema, columns, counts = self.question.schema, list[int](), list[int]()
+        option, code = list[int](), list[float]()
+        for g in self.choices.tolist():
+            codes = cast(Choice, schema.features[g]).codes
+            for k, column in enumerate(schema.feature_columns[g].tolist()):
+                columns.append(column)
+                counts.append(len(codes))
+                option += range(int(self.start[g]), int(self.start[g]) + len(codes))
+                code += codes[:, k].tolist()
+        starts = np.cumsum([0, *counts])[:-1]
+        return CodedOptions(np.array(columns, dtype=np.intp), np.array(option, dtype=np.intp), np.array(code), starts)
 
     @cached_property
     def need(self) -> Floats:

@@ -174,12 +174,14 @@ class Question:
         rounding_bound = float(rounded_up(CLEARLY * self.largest_error))
         return rounding_bound if rounding_bound <= FAR_BELOW else None
 
-    def first_rounding_bound(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    def first_rounding_bound(
+        self, points: NDArray[np.float64], errors: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """The same for each of these people, guessed at their own rows where it depends on the row; with smooth
-        activations, clearly more than what float64 takes from scores there."""
+        activations, clearly more than what float64 takes from scores there. `errors`: of their scores, if known."""
         if self.rounding_bound is not None:
             return np.full(len(points), self.rounding_bound)
-        guess = GUESS * self.error_at(points)
+        guess = GUESS * (self.error_at(points) if errors is None else self.largest_of(errors))
         if self.model.function.as_smooth_network() is not None:
             guess = np.maximum(guess, CLEARLY * self.score_margin(points)[1])
         return np.minimum(guess, rounded_up(self.largest_error))

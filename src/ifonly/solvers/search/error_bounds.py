@@ -32,7 +32,7 @@ from ifonly.model.smooth.activations import NAMES, Activation
 from ifonly.problem import Lowered, Norm
 from ifonly.problem import People as Allowed
 from ifonly.resources import check_limits
-from ifonly.schema import Choice, Numeric
+from ifonly.schema import Numeric
 
 UNIT_ROUNDOFF = 2.0**-53
 LEAST_NORMAL = 2.0**-1022
@@ -130,14 +130,14 @@ def _floors(lowered: Lowered, slack: Floats) -> Floats:
 def encoded_boxes(lowered: Lowered, boxes: Boxes) -> tuple[Floats, Floats]:
     """The boxes over encoded columns."""
     schema, (low, high, options) = lowered.question.schema, boxes
+    numbers, columns = lowered.numbers, lowered.number_columns
     lower, upper = np.zeros((len(low), len(schema.columns))), np.zeros((len(low), len(schema.columns)))
-    for g, (feature, columns) in enumerate(zip(schema.features, schema.feature_columns, strict=True)):
-        if isinstance(feature, Choice):
-            mine = options[:, lowered.start[g] : lowered.start[g + 1], None]
-            lower[:, columns] = np.where(mine, feature.codes, np.inf).min(axis=1)
-            upper[:, columns] = np.where(mine, feature.codes, -np.inf).max(axis=1)
-        else:
-            lower[:, columns[0]], upper[:, columns[0]] = low[:, g], high[:, g]
+    lower[:, columns], upper[:, columns] = low[:, numbers], high[:, numbers]
+    coded = lowered.coded_options
+    if len(coded.starts):
+        listed = options[:, coded.option]
+        lower[:, coded.columns] = np.minimum.reduceat(np.where(listed, coded.code, np.inf), coded.starts, axis=1)
+        upper[:, coded.columns] = np.maximum.reduceat(np.where(listed, coded.code, -np.inf), coded.starts, axis=1)
     return lower, upper
 
 

@@ -19,17 +19,21 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
 from ifonly.results import Limits, Stop, StoppedBy
 from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.solvers.search.error_bounds import Boxes, Errors, balls, encoded_boxes, errors_within, robust_errors
 from ifonly.solvers.search.kernels.layout import LOW
+from ifonly.solvers.search.rounding_analysis import RoundingAnalysis
 from ifonly.solvers.search.worker import Budget
 from ifonly.tolerances import Tolerances
 
 NEARBY = 16.0
 """What can be lost over the ball, at most, in units of what can be lost at the row: then rows that only some rounding
 accepts are bounded by default."""
+FAR_LESS = 1e-3
+"""What the search itself may lose of a score, in units of what the model can lose in the ball, for it not to matter."""
 ANY_ROUNDING_NODES = 50
 """Nodes for that bound, where it was not asked for, beside as many as the row took."""
 
@@ -43,6 +47,10 @@ class RobustSearch:
         self.most = float(rounded_up(self.lowered.question.largest_error))
         self.curved = self.lowered.bends is not None
         """Scores that saturate may be robust by less than a search allows for: then it searches again, with less."""
+
+    @cached_property
+    def analysis(self) -> RoundingAnalysis:
+        return RoundingAnalysis(self.lowered.question.model)
 
     def search(self, batch: SearchBatch, budget: Budget) -> None:
         """The nearest row of everyone; a bound on rows that some rounding accepts, where it is cheap or asked for."""
@@ -69,7 +77,7 @@ class RobustSearch:
         reach = batch.best[:, -1] * (1.0 + 1e-6)  # a more robust row may be known there
         batch.best[members], batch.lower[members] = math.inf, 0.0
         factual = batch.allowed.factual[members]
-        batch.rounding_bound[members] = question.first_rounding_bound(factual)
+        batch.rounding_bound[members] = question.first_rounding_bound(factual, self.analysis.at(factual))
         least = np.zeros_like(batch.own)
         least[members], batch.own[members] = self._first_losses(factual)
         for _ in range(GUESSES):
@@ -118,12 +126,12 @@ class RobustSearch:
     def _errors_at(self, batch: SearchBatch, members: list[int], part: SearchBatch, points: Floats) -> Floats:
         """What the deployed model can lose at the rows found, and, for a bound on rows that some rounding accepts, in
         the balls around the people: by one analysis of both."""
-        question, model = self.lowered.question, self.lowered.question.model
+        question = self.lowered.question
         encoded = question.schema.encode(points)
         if self.packed.records:
-            return question.largest_of(model.error_over(encoded, encoded))
+            return question.largest_of(self.analysis.over(encoded, encoded))
         lower, upper = encoded_boxes(self.lowered, self._balls(batch, members, part.best[:, -1])[0])
-        both = model.error_over(np.concatenate([encoded, lower]), np.concatenate([encoded, upper]))
+        both = self.analysis.over(np.concatenate([encoded, lower]), np.concatenate([encoded, upper]))
         for i, error in zip(members, both[len(points) :], strict=True):
             batch.ball_error[i] = error
         return question.largest_of(both[: len(points)])
@@ -182,15 +190,14 @@ class RobustSearch:
         members = [i for i in members if batch.best[i, -1] > 0.0 and not self.packed.records]
         if not members:
             return
-        boxes, reach = self._balls(batch, members, batch.best[members, -1])
-        known = [batch.ball_error[i] for i in members if i in batch.ball_error]
-        errors = errors_within(self.lowered, boxes, np.array(known) if len(known) == len(members) else None)
-        lost = (self.lowered.need - errors.need[:, LOW, : self.lowered.need.size]).max(axis=1)
+        errors, lost, reach = self._errors_in_balls(batch, members)
         near = np.flatnonzero(self.any_rounding | (lost <= NEARBY * batch.rounding_bound[members]))
         if not len(near):
             return
-        members, reach, lost = [members[k] for k in near], reach[near], lost[near]
-        part = self.part(batch, members, Errors(*(each[near] for each in errors)), -lost)
+        if len(near) < len(members):
+            members, reach, lost = [members[k] for k in near], reach[near], lost[near]
+            errors = errors if errors is self.errors else Errors(*(each[near] for each in errors))
+        part = self.part(batch, members, errors, -lost)
         if not self.any_rounding:
             budget = budget.within(_a_little(part, batch.nodes[members], budget.limits))
         budget.on(self.packed, part, self._costs(reach))
@@ -201,6 +208,22 @@ class RobustSearch:
         batch.lower_any_rounding[members] = np.minimum(lower_any_rounding, upper)
         batch.nodes[members] += part.nodes
         batch.seconds[members] += part.seconds
+
+    def _errors_in_balls(self, batch: SearchBatch, members: list[int]) -> tuple[Errors, Floats, Floats]:
+        """What rounding can do in the balls of the rows found: to the search, to the deployed model; and their radii.
+
+        What the search loses anywhere will do, where that is far below what the model can lose in the ball.
+        """
+        question, count = self.lowered.question, self.lowered.need.size
+        boxes, reach = self._balls(batch, members, batch.best[members, -1])
+        known = [batch.ball_error[i] for i in members if i in batch.ball_error]
+        model_error = np.array(known) if len(known) == len(members) else None
+        if model_error is not None:
+            lost = (question.caution * (model_error @ np.abs(question.conditions[0]).T)).max(axis=1)
+            if (self.errors.slack[:, -count:].max() <= FAR_LESS * lost).all():
+                return self.errors, lost, reach
+        errors = errors_within(self.lowered, boxes, model_error)
+        return errors, (self.lowered.need - errors.need[:, LOW, :count]).max(axis=1), reach
 
     # ------------------------------------------------------------------ people once more
 

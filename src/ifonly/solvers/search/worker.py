@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -271,10 +271,10 @@ class Budget:
     reporter: ProgressReporter
 
     def quietly(self) -> Budget:
-        return replace(self, reporter=ProgressReporter(0, None))
+        return Budget(self.limits, self.threads, ProgressReporter(0, None))
 
     def within(self, limits: Limits) -> Budget:
-        return replace(self, limits=limits)
+        return Budget(limits, self.threads, self.reporter)
 
     def on(self, packed: PackedQuestion, batch: SearchBatch, radius: Floats) -> None:
         """Search for everyone in the batch, each within their radius (a cost; 0 is none to begin with)."""
