@@ -56,6 +56,16 @@ class Closed:
     doubtful: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Of the relaxation of a box that no rows close: the changes from its corner by column, the pre-activations of the
+    ReLUs there, and their bounds, lower and upper."""
+
+    y: Floats
+    activations: Floats
+    bounds: Floats
+
+
 class NetworkFloats:
     """The network and the conditions of a question: the same for every person."""
 
@@ -85,6 +95,8 @@ class NetworkFloats:
             floats_of_rows([c for part in columns for c in part], statement.exponents[0]).T
         )
         self.products = products_of([starts[-1], *sizes])
+        self.feeds = np.concatenate([np.zeros(0), *(np.abs(weight).sum(axis=0) for weight, _ in self.layers[1:])])
+        """Of each hidden neuron: the sizes of the weights that it has in the next layer."""
 
 
 class Leaves:
@@ -106,6 +118,8 @@ class Leaves:
         self.hidden = sum(statement.sizes[:-1])
         self.known = np.repeat([[-math.inf], [math.inf]], self.hidden, axis=1)
         """Bounds of the hidden neurons over the whole ball; the first walk finds them."""
+        self.solution: Solution | None = None
+        """Of the last box that no rows closed."""
         price = self._prices()
         z = np.array([_float(value, statement.exponents[0] + grid) for value in statement.at_factual])
         work, grains = self._work(network, price, z, radius)
@@ -185,16 +199,24 @@ class Leaves:
         found = list(self._walk(record.log, record.phases, *start)) if record is not None else []
         return found or list(self._walk(_nothing(self.hidden), 1, *start))
 
-    def of_box(self, extent: Extent) -> Closed | None:
-        """The leaf that closes a box, of which the rules leave something; or None."""
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Of each feature: its first column."""
+        found: NDArray[np.int64] = self.network.index[layout.START]
+        return found
+
+    def of_box(self, extent: Extent, *, whole: bool = False) -> Closed | Solution | None:
+        """The leaf that closes a box, of which the rules leave something; or the solution of its relaxation, or None.
+        The bounds of the hidden neurons in the `whole` box are kept for all others."""
         asked = self.proof_question
         if self.statement.rates != self.statement.rates_down:
             price = asked.price.copy()
             price[layout.RATE] = self._rates(extent.low, extent.high)
             self.proof_question = asked._replace(price=price)
-        (found,) = self._walk(_nothing(self.hidden), 1, *self.floats_of(extent), self.known.copy())
+        known = self.known if whole else self.known.copy()
+        (found,) = self._walk(_nothing(self.hidden), 1, *self.floats_of(extent), known)
         self.proof_question = asked
-        return found if isinstance(found, Closed) else None
+        return found if isinstance(found, Closed) else self.solution
 
     def may_be_favourable(self, point: tuple[float, ...]) -> bool:
         """Does the row meet all conditions, but for what is narrow? Exact arithmetic then looks at it."""
@@ -232,7 +254,8 @@ class Leaves:
             found = FLOAT_CHECK.now.walk(self.proof_question, log, phase, low, high, mask, side, known, halt)
             if deadline.expired:
                 raise LimitReached("seconds")
-        nodes, values, about, multipliers, bits = found
+        nodes, values, about, multipliers, bits, seen = found
+        self.solution = Solution(*seen) if len(seen[0]) else None
         rows = _rows(about, multipliers, bits)
         begun = 0
         for (became, which, end, record, doubtful), value in zip(nodes.tolist(), values.tolist(), strict=True):

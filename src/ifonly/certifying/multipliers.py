@@ -119,13 +119,6 @@ class Planes:
         """The values of the literals at y."""
         return (self.first + self.weight @ y)[self.region.statement.first_literal :]
 
-    def any_relu(self) -> tuple[int, int] | None:
-        for layer, bounds in enumerate(self.region.bounds):
-            for i, (low, high) in enumerate(bounds):
-                if low < 0 < high and not self._is_literal(layer, i):
-                    return layer, i
-        return None
-
 
 def best_multipliers(planes: Planes) -> tuple[Floats | None, Floats]:
     """Multipliers that should close the region (None when there are none), and the last answer of y to them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,15 +14,16 @@ from ifonly.caching import cached_property
 from ifonly.certificate.check.box import Box, Extent
 from ifonly.certificate.check.checker import MAX_NODES, TreeWalk, most_of_planes
 from ifonly.certificate.check.reading import Refusal, scaled
-from ifonly.certificate.check.region import Bounds, Item, Region
-from ifonly.certificate.check.rules import ACTIVE, literal_range, narrow
-from ifonly.certificate.check.schema import StatedChoice
+from ifonly.certificate.check.region import Bounds, Region
+from ifonly.certificate.check.rules import ACTIVE, literal_range, narrow, rounds_of_narrowing
+from ifonly.certificate.check.rules import ROUNDS as ROUNDS_OF_NARROWING
 from ifonly.certificate.check.statement import Statement
 from ifonly.certificate.check.trees import Reach, closes
 from ifonly.certifying.effort import USUAL, Effort, Verification
-from ifonly.certifying.leaves import Closed, Leaves, NetworkFloats, Open, on_grid, place
+from ifonly.certifying.leaves import Closed, Leaves, NetworkFloats, Open, Solution, place
 from ifonly.certifying.multipliers import Planes, best_multipliers
 from ifonly.certifying.probes import ProbedTree
+from ifonly.certifying.splitting import FloatRelaxed, Splitting
 from ifonly.errors import UnsupportedQuestion
 from ifonly.resources import check_limits
 from ifonly.solvers.search.record import NodeRecord, Record
@@ -41,6 +41,9 @@ MOST_HINTS = 6
 """Rows that a box hands down to its sides."""
 MOST_TESTED = 50
 """Open regions that are searched for a nearer row."""
+
+MOVING = ("high", "low", "alone", "others", "kept", "changed", "active", "inactive")
+"""Cuts of a box that are about one feature, or one neuron."""
 
 Row = tuple[int, int, int, int]
 """Layer, neuron, sign, slopes: what the checker calls a row, without its multiplier."""
@@ -64,6 +67,10 @@ class _Work:
     hints: tuple[Row, ...]
     fresh: bool
     """Floating point has not looked at it."""
+    above: Extent | None = None
+    """Of the box that it is a side of: what the rules leave of it."""
+    rounds: int = 0
+    """Of narrowing, from the whole to there."""
 
 
 def prove(
@@ -136,9 +143,18 @@ def is_plain(statement: Statement) -> bool:
 def _by_splitting(statement: Statement, leaves: Leaves, radius: int | None, effort: Effort) -> list[Any]:
     """The tree, from the whole space down: without records, guided by the solutions of the boxes' relaxations."""
     prover = Prover(statement, leaves, radius, MOST_SPLITS, effort)
-    if prover.known is not None:
+    whole = Box.whole(statement)
+    extent = whole.extent()
+    if not narrow(statement, extent):
+        return [{"rows": []}]
+    closed = leaves.of_box(extent, whole=True)
+    if isinstance(closed, Closed) and prover.believes(whole, closed):
+        return [closed.leaf]
+    if np.isinf(leaves.known).any():
+        if prover.known is None:
+            return [{"rows": []}]
         leaves.learn(prover.known)
-    return prover.by_hand(Box.whole(statement), (), fresh=True)
+    return prover.by_hand(whole, (), fresh=True)
 
 
 def _bytes_of(node: Any, neurons: int) -> int:
@@ -178,7 +194,7 @@ class Prover:
     def __init__(self, statement: Statement, leaves: Leaves, radius: int | None, most: int, effort: Effort) -> None:
         self.statement, self.leaves, self.radius, self.verify = statement, leaves, radius, effort.verify
         self.effort = effort
-        self.splits, self.most = 0, most
+        self.splits, self.most, self.tested = 0, most, 0
 
     @cached_property
     def _walk(self) -> TreeWalk:
@@ -205,8 +221,6 @@ class Prover:
 
     def by_hand(self, box: Box, hints: tuple[Row, ...], *, fresh: bool = False) -> list[Any]:
         """The tree below one open box, in preorder."""
-        if self.known is None:  # nothing is left in the ball
-            return [{"rows": []}]
         waiting = [_Work(box, hints, fresh)]
         tree: list[Any] = []
         while waiting:
@@ -219,12 +233,68 @@ class Prover:
     def settle(self, work: _Work) -> tuple[Any, list[_Work]]:
         """A leaf, or a split and its two sides."""
         check_limits()
-        extent = work.box.extent()
-        if not narrow(self.statement, extent):
+        extent, rounds = self._narrowed(work)
+        if not rounds:
             return {"rows": []}, []
         closed = self.leaves.of_box(extent) if work.fresh else None
-        if closed is not None and self.believes(work.box, closed):
+        if isinstance(closed, Closed) and self.believes(work.box, closed):
             return closed.leaf, []
+        found = self._split_in_floats(extent, closed) if isinstance(closed, Solution) else None
+        if found is not None:
+            pair = sides(self.statement, work.box, found)
+            return found, [_Work(side, (), True, extent, rounds) for side in pair]
+        return self._settle_exactly(work, extent)
+
+    def _narrowed(self, work: _Work) -> tuple[Extent, int]:
+        """What the rules leave of a box, and after how many rounds, 0 when that is nothing.
+
+        From what they leave of the box above, only what its last cut is about has to be looked at. The checker begins
+        with the whole: it ends at the same, if it has as many rounds as were needed on the way.
+        """
+        if work.above is not None and work.box.cut[0] in MOVING:
+            kind, place, value = work.box.cut
+            extent = work.above.copy()
+            extent.add(kind, place, value)
+            moved: set[int] | frozenset[int] = {place}
+            if kind in ("active", "inactive"):
+                literal = value - self.statement.first_literal
+                if place or literal < 0:
+                    return extent, work.rounds
+                moved = self.statement.rules.features[literal]
+            rounds = rounds_of_narrowing(self.statement, extent, set(moved)) if moved else ROUNDS_OF_NARROWING
+            if not rounds or work.rounds + rounds < ROUNDS_OF_NARROWING:
+                return extent, rounds and work.rounds + rounds
+        extent = work.box.extent()
+        return extent, rounds_of_narrowing(self.statement, extent, None)
+
+    def _split_in_floats(self, extent: Extent, solution: Solution) -> list[Any] | None:
+        """Where the relaxation of floating point says that an open box is to be split; None: exact arithmetic looks."""
+        if self.statement.forest is not None:
+            return None
+        region = Region(self.statement, extent, self.radius, hidden=False)
+        if region.empty:
+            return None
+        relaxed = FloatRelaxed(self.leaves, solution)
+        found = Splitting(region, relaxed, relaxed.in_columns(region)).at_solution()
+        if found is not None:
+            self._count_split()
+        return found
+
+    def _raise_if_nearer(self, splitting: Splitting) -> None:
+        self.tested += 1
+        for point in splitting.points() if self.tested <= MOST_TESTED else ():
+            if self.leaves.may_be_favourable(point) and nearer(self.statement, point, self.radius):
+                raise Nearer(point)
+
+    def _count_split(self) -> None:
+        self.splits += 1
+        self.effort.check_splits(self.splits)
+        if self.splits > self.most:
+            raise Unclosed
+
+    def _settle_exactly(self, work: _Work, extent: Extent) -> tuple[Any, list[_Work]]:
+        if self.known is None:  # nothing is left in the ball
+            return {"rows": []}, []
         region = Region(self.statement, extent, self.radius, self.known)
         if region.empty:
             return {"rows": []}, []
@@ -236,13 +306,11 @@ class Prover:
         rows = closing.close()
         if rows is not None:
             return {"rows": rows}, []
-        for point in closing.points() if self.splits < MOST_TESTED else ():
-            if self.leaves.may_be_favourable(point) and nearer(self.statement, point, self.radius):
-                raise Nearer(point)
-        found = closing.split()
-        self.splits += 1
-        self.effort.check_splits(self.splits)
-        if found is None or self.splits > self.most:
+        splitting = closing.splitting()
+        self._raise_if_nearer(splitting)
+        found = splitting.anywhere()
+        self._count_split()
+        if found is None:
             raise Unclosed
         return found, [_Work(side, closing.hints(), True) for side in sides(self.statement, work.box, found)]
 
@@ -380,150 +448,11 @@ class _Closing:
     def _holds(self, used: list[tuple[Row, float]]) -> bool:
         return bool(used) and most_of_planes(self.region, [(self.exact[row], Fraction(m)) for row, m in used]) < 0
 
-    # ------------------------------------------------------------------ splitting further
-
-    def points(self) -> list[tuple[float, ...]]:
-        """Rows of the region that may be favourable: its cheapest corner, and the present solution, rounded."""
-        region, statement = self.region, self.region.statement
-        corner = [
-            float(c) if isinstance(f, StatedChoice) else float(Fraction(before) + Fraction(c, 2**statement.grid))
-            for f, c, before in zip(statement.schema.features, region.corner, statement.factual, strict=True)
-        ]
-        found = [tuple(corner)]
-        if self.y is None or self.planes is None:
-            return found
-        ways = [(share, up) for share in (1.0, self.planes.needed(self.y)) for up in (False, True)]
-        found += [tuple(self._rounded(corner, share * self.y, up)) for share, up in ways]
-        return [*dict.fromkeys(found)]
-
-    def _rounded(self, corner: list[float], y: NDArray[np.float64], up: bool) -> list[float]:
-        """The row at y from the corner; integers to the nearest value, or to the next one away from the corner."""
-        point, domains = list(corner), self.region.statement.domains
-        for item in self.region.items:
-            g, value = item.feature, float(y[item.first])
-            if item.options:
-                shares = y[item.first : item.first + len(item.options)]
-                if shares.max() >= 0.5:
-                    point[g] = float(item.options[int(shares.argmax())])
-            elif step := domains[g].step >> self.region.statement.grid:
-                steps = math.ceil(abs(value) / step - 1e-9) if up else round(abs(value) / step)
-                point[g] += math.copysign(steps * step, value)
-            elif (grid := domains[g].steps) is not None:
-                at = self.region.corner[g] + math.floor(value * 2.0**self.region.statement.grid)
-                ends = [end for end in (grid.down(at), grid.up(at)) if end is not None]
-                away = max(ends, key=abs) if up else min(ends, key=lambda end: abs(end - at))
-                point[g] = float(Fraction(grid.before) + Fraction(away, 1 << self.region.statement.grid))
-            else:
-                point[g] += value
-        return point
-
-    def split(self) -> list[Any] | None:
-        """How to split a region that could not be closed: at what keeps its bound from being exact."""
+    def splitting(self) -> Splitting:
+        """Where to split what could not be closed."""
         assert self.planes is not None
-        region = self.region
-        y = self.y if self.y is not None else np.zeros(len(region.columns))
-        ruled = self._rule_split(y)
-        if ruled is not None:
-            return ruled
-        worst = self.planes.worst_relu(y)
-        if worst is not None:
-            return ["relu", *worst]
-        for exact in (True, False):  # what is a fraction in the solution first, then anything
-            for item in region.items:
-                found = self._option_split(item, y, exact) if item.options else self._number_split(item, y, exact)
-                if found is not None:
-                    return found
-        undecided = self._any_literal()
-        if undecided is not None:
-            return undecided
-        loose = self.planes.any_relu()
-        if loose is not None:
-            return ["relu", *loose]
-        return None
-
-    def _option_split(self, item: Item, y: NDArray[np.float64], exact: bool) -> list[Any] | None:
-        shares = y[item.first : item.first + len(item.options)]
-        if exact and not bool(((shares > 1e-9) & (shares < 1.0 - 1e-9)).any()):
-            return None
-        return ["option", item.feature, self.region.corner[item.feature]]
-
-    def _number_split(self, item: Item, y: NDArray[np.float64], exact: bool) -> list[Any] | None:
-        region, statement, g = self.region, self.region.statement, item.feature
-        value, base, one = float(y[item.first]), region.corner[g], 2.0**statement.grid
-        step, grid = statement.domains[g].step, statement.domains[g].steps
-        if step:
-            steps = value * one / step
-            if not exact or abs(steps - round(steps)) > 1e-9:
-                at = base + math.floor(steps) * step
-                at = max(min(at, base + item.up - step), base - item.down)
-                return ["number", g, on_grid(statement, at / 2**statement.grid)]
-        elif grid is not None:
-            at = base + math.floor(value * one)
-            down, up = grid.down(at), grid.up(at)
-            near = min((abs(end - at) for end in (down, up) if end is not None), default=0)
-            if not exact or near > 1e-9 * float(grid.step) * one:
-                low, high = base - item.down, base + item.up
-                at = down if down is not None and low <= down < high else low
-                return ["number", g, (at / 2**statement.grid).hex()]
-        elif item.jump and exact and abs(value) > 1e-12:
-            return ["change", g]
-        elif item.rate != item.rate_down and item.up and item.down and (not exact or abs(value) > 1e-12):
-            return ["number", g, (0.0).hex()]  # floating point takes the cheaper direction for both
-        return None
-
-    def _rule_split(self, y: NDArray[np.float64]) -> list[Any] | None:
-        """A split on a rule that the solution breaks: on a literal of a clause, or on whether a feature changes."""
-        region, statement = self.region, self.region.statement
-        rules, first = statement.rules, statement.first_literal
-        if not rules.any or self.planes is None:
-            return None
-        values, sides = self.planes.literals(y), region.extent.sides
-        for clause in rules.clauses:
-            if not any(sides.get((0, first + i)) == ACTIVE or values[i] >= -1e-9 for i in clause):
-                open_ones = [i for i in clause if (0, first + i) not in sides]
-                if open_ones:
-                    return ["relu", 0, first + max(open_ones, key=lambda i: float(values[i]))]
-        moving = self._moving(y)
-        for g, partner in rules.partners:
-            if g in moving and partner not in moving:
-                return ["change", g]
-        for most, counted in rules.limits:
-            free = [g for g in moving if counted[g] and not self._must(g)]
-            if free and sum(counted[g] for g in moving) > most:
-                return ["change", max(free, key=lambda g: moving[g])]
-        return None
-
-    def _must(self, g: int) -> bool:
-        """Must the feature change in this region?"""
-        return g in self.region.extent.changed or self._away(g)
-
-    def _away(self, g: int) -> bool:
-        """Is the cheapest corner a change of the feature?"""
-        statement = self.region.statement
-        return self.region.corner[g] != (int(statement.factual[g]) if statement.is_choice[g] else 0)
-
-    def _moving(self, y: NDArray[np.float64]) -> dict[int, float]:
-        """The features that the solution changes, and by how much of what they can."""
-        region = self.region
-        found = {g: 1.0 for g in range(len(region.corner)) if self._must(g)}
-        for item in region.items:
-            share = y[item.first : item.first + max(len(item.options), 1)]
-            reach = 1.0 if item.options else max(item.up, item.down) / 2.0**region.statement.grid
-            moved = float(np.abs(share).sum()) / reach
-            if moved > 1e-9:
-                found[item.feature] = max(found.get(item.feature, 0.0), moved)
-        return found
-
-    def _any_literal(self) -> list[Any] | None:
-        """A literal that nothing decides, of a clause that is not known to hold."""
-        region, first = self.region, self.region.statement.first_literal
-        for clause in region.statement.rules.clauses:
-            known = [region.extent.sides.get((0, first + i)) for i in clause]
-            if ACTIVE not in known and not any(region.bounds[0][first + i][0] >= 0 for i in clause):
-                for i, side in zip(clause, known, strict=True):
-                    if side is None and region.bounds[0][first + i][1] >= 0:
-                        return ["relu", 0, first + i]
-        return None
+        y = self.y if self.y is not None else np.zeros(len(self.region.columns))
+        return Splitting(self.region, self.planes, y)
 
 
 def _written(row: Row, multiplier: float) -> list[Any]:

@@ -38,6 +38,40 @@ class Extent:
         low, high = max(low, self.least.get(key, low)), min(high, self.most.get(key, high))
         return max(low, 0) if side == ACTIVE else low, min(high, 0) if side == INACTIVE else high
 
+    def add(self, kind: str, place: int, value: Any) -> None:
+        """Narrow it by the cut of a box."""
+        low, high, options = self.low, self.high, self.options
+        if kind == "high":
+            high[place] = min(high[place], value)
+        elif kind == "low":
+            low[place] = max(low[place], value)
+        elif kind == "alone":
+            options[place] = (value,) if value in options[place] else ()
+        elif kind == "others":
+            options[place] = tuple(o for o in options[place] if o != value)
+        elif kind == "kept":
+            low[place], high[place] = max(low[place], 0), min(high[place], 0)
+            options[place] = tuple(o for o in options[place] if o == value)
+        elif kind == "below":
+            high[place], self.below[place] = min(high[place], value[1]), min(value[0], self.below.get(place, value[0]))
+        elif kind == "above":
+            low[place], self.above[place] = max(low[place], value[1]), max(value[0], self.above.get(place, value[0]))
+            self.changed.update({place} if value[2] else ())
+        elif kind in ("most", "least"):
+            key, tighter, found = (place, value[0]), *((min, self.most) if kind == "most" else (max, self.least))
+            found[key] = tighter(value[1], found.get(key, value[1]))
+        elif kind == "changed":
+            self.changed.add(place)
+        else:
+            self.sides[place, value] = ACTIVE if kind == "active" else INACTIVE
+
+    def copy(self) -> Extent:
+        """One that can be narrowed without this one."""
+        return Extent(
+            [*self.low], [*self.high], [*self.options], {**self.sides}, {**self.above}, {**self.below},
+            {*self.changed}, {**self.least}, {**self.most},
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
@@ -92,34 +126,10 @@ class Box:
     def extent(self, meter: CheckBudget | None = None) -> Extent:
         """What all the cuts leave; of two sides of one ReLU, the last one."""
         low, high = [d.low for d in self.domains], [d.high for d in self.domains]
-        options, sides, changed = [d.options for d in self.domains], {}, set[int]()
-        least, most = dict[tuple[int, int], int](), dict[tuple[int, int], int]()
-        above, below = dict[int, float](), dict[int, float]()
-        for kind, place, value in self._cuts(meter or CheckBudget()):
-            if kind == "high":
-                high[place] = min(high[place], value)
-            elif kind == "low":
-                low[place] = max(low[place], value)
-            elif kind == "alone":
-                options[place] = (value,) if value in options[place] else ()
-            elif kind == "others":
-                options[place] = tuple(o for o in options[place] if o != value)
-            elif kind == "kept":
-                low[place], high[place] = max(low[place], 0), min(high[place], 0)
-                options[place] = tuple(o for o in options[place] if o == value)
-            elif kind == "below":
-                high[place], below[place] = min(high[place], value[1]), min(value[0], below.get(place, value[0]))
-            elif kind == "above":
-                low[place], above[place] = max(low[place], value[1]), max(value[0], above.get(place, value[0]))
-                changed |= {place} if value[2] else set()
-            elif kind in ("most", "least"):
-                key, tighter, found = (place, value[0]), *((min, most) if kind == "most" else (max, least))
-                found[key] = tighter(value[1], found.get(key, value[1]))
-            elif kind == "changed":
-                changed.add(place)
-            else:
-                sides[place, value] = ACTIVE if kind == "active" else INACTIVE
-        return Extent(low, high, options, sides, above, below, changed, least, most)
+        found = Extent(low, high, [d.options for d in self.domains], {}, {}, {}, set(), {}, {})
+        for cut in self._cuts(meter or CheckBudget()):
+            found.add(*cut)
+        return found
 
     def _cuts(self, meter: CheckBudget) -> Iterator[tuple[str, int, Any]]:
         """From the whole down to this box."""

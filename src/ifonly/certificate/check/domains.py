@@ -7,7 +7,7 @@ once to the nearest float64.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -22,10 +22,15 @@ KINDS = ("fixed", "only_up", "only_down", *EXTRA)
 
 def nearest(value: Fraction) -> float:
     """The nearest float64; infinite beyond the largest."""
+    return nearest_of(*value.as_integer_ratio())
+
+
+def nearest_of(top: int, bottom: int) -> float:
+    """The float64 that is nearest to a quotient; infinite beyond the largest."""
     try:
-        return float(value)
+        return top / bottom  # of whole numbers: rounded once
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return math.inf if top > 0 else -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +44,23 @@ class StepValues:
     last: int
     before: float
     grid: int
+    whole: tuple[int, int, int] = field(init=False)
+    """Start and step over their common denominator, which is the third."""
+
+    def __post_init__(self) -> None:
+        common = math.lcm(self.start.denominator, self.step.denominator)
+        parts = [one.numerator * (common // one.denominator) for one in (self.start, self.step)]
+        object.__setattr__(self, "whole", (*parts, common))
 
     def change(self, k: int) -> int:
         """The change after k steps, in units of 2^-P."""
-        value = Fraction(nearest(self.start + k * self.step)) - Fraction(self.before)
-        return scaled(value, self.grid, "a value on the grid of a feature")
+        start, step, common = self.whole
+        top, bottom = nearest_of(start + k * step, common).as_integer_ratio()
+        own, under = self.before.as_integer_ratio()  # both bottoms are powers of two
+        change, over = (top * under - own * bottom) << self.grid, bottom * under
+        if change % over:
+            raise Refusal(f"a value on the grid of a feature does not lie on the grid of 2^-{self.grid}")
+        return change // over
 
     def up(self, change: int) -> int | None:
         """The least allowed change that is not below this one."""
@@ -63,8 +80,11 @@ class StepValues:
 
     def _near(self, change: int) -> int:
         """A place at or a little below a change: roundings move a value by far less than a step."""
-        value = Fraction(self.before) + Fraction(change, 1 << self.grid)
-        return max(math.floor((value - self.start) / self.step) - 1, self.first)
+        start, step, common = self.whole
+        top, bottom = self.before.as_integer_ratio()  # the bottom is a power of two
+        value = (top << self.grid) + change * bottom
+        bottom <<= self.grid
+        return max((value * common - start * bottom) // (step * bottom) - 1, self.first)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,18 +108,21 @@ def narrow(statement: Statement, extent: Extent) -> bool:
 
     Whatever is cut off breaks a rule, so no allowed row of the box is lost, however often this is done.
     """
-    rules = statement.rules
-    if not rules.any:
-        return True
-    moved: set[int] | None = None
-    for _ in range(ROUNDS):
+    return not statement.rules.any or rounds_of_narrowing(statement, extent, None) > 0
+
+
+def rounds_of_narrowing(statement: Statement, extent: Extent, moved: set[int] | None) -> int:
+    """Narrow a box, in place, of which these features are others than in a box that was narrowed before (None: all);
+    how many rounds that took, 0 when nothing is left.
+    """
+    for k in range(ROUNDS):
         statement.meter.tick()
         before, moved = moved, set()
         if not (_support(statement, extent, moved) and _clauses(statement, extent, before, moved)):
-            return False
+            return 0
         if not moved:
-            break
-    return True
+            return k + 1
+    return ROUNDS
 
 
 def _support(statement: Statement, extent: Extent, moved: set[int]) -> bool:
@@ -191,9 +194,7 @@ def _clauses(statement: Statement, extent: Extent, before: set[int] | None, move
         statement.meter.tick()
         if before is not None and all(before.isdisjoint(features[i]) and moved.isdisjoint(features[i]) for i in clause):
             continue
-        possible = [
-            i for i in clause if sides.get((0, first + i)) != INACTIVE and _most(statement, extent, i, 1)[0] >= 0
-        ]
+        possible = [i for i in clause if sides.get((0, first + i)) != INACTIVE and _largest(statement, extent, i) >= 0]
         if not possible:
             return False
         if len(possible) == 1 and (0, first + possible[0]) not in sides:
@@ -206,6 +207,20 @@ def _clauses(statement: Statement, extent: Extent, before: set[int] | None, move
         if not _cut(statement, extent, i, side, moved):
             return False
     return True
+
+
+def _largest(statement: Statement, extent: Extent, i: int) -> int:
+    """The largest value of a literal over the box, with its room."""
+    literal, low, high = statement.rules.literals[i], extent.low, extent.high
+    total = statement.literal_starts[i] + statement.rooms[i]
+    for g, a in literal.numbers:
+        total += a * (high[g] if a > 0 else low[g])
+    for g, values in literal.options:
+        own = [values[o] for o in extent.options[g]]
+        if not own:
+            return -1
+        total += max(own) << statement.grid
+    return total
 
 
 def _most(statement: Statement, extent: Extent, i: int, sign: int) -> tuple[int, list[int], list[list[int]]]:

@@ -215,9 +215,12 @@ def _add_hints(q, w, d, rows, width, log, at, m):
 
 @njit(**ONCE)
 def close(q, w, d, items, budget, log, at):
-    """Rows and multipliers (in R) that close the region: returns the number of rows; 0 when it was not closed."""
+    """Rows and multipliers (in R) that close the region: returns the number of rows; 0 when it was not closed:
+    Y then has the last answer to the multipliers, and ACT the ReLUs' pre-activations there."""
     rows = _close(q, w, d, items, budget, log, at)
-    if rows > 0:
+    if rows == 0:
+        _set_pattern(q, w, w.I[FIRST, items])
+    else:
         m, spare, small = w.R[MULTIPLIER], 0.0, False
         for r in range(rows):
             if m[r] > 0.0:

@@ -14,6 +14,7 @@ from numba import njit
 from ifonly.certifying.float_check.layout import (
     BASE,
     CHOICE,
+    COLUMN,
     COST,
     DOWN,
     FIRST,
@@ -109,7 +110,7 @@ def _add_number(q, w, d, g, budget, items, width):
     F[UP, items], F[DOWN, items], F[MOVED, items] = up, down, abs(base)
     F[ITEM_RATE, items] = q.price[RATE, g]
     F[ITEM_JUMP, items] = q.price[JUMP, g] if base == 0.0 else 0.0
-    w.I[IS_CHOICE, items], w.I[FIRST, items] = 0, width
+    w.I[IS_CHOICE, items], w.I[FIRST, items], w.I[COLUMN, width] = 0, width, c
     for i in range(n):
         w.Wc[i, width] = q.first[i, c]
     return 1
@@ -130,7 +131,7 @@ def _add_choice(q, w, d, g, budget, items, width):
             if abs(beyond - most) <= NEAR * RELATIVE * most < math.inf:
                 w.doubtful[0] = 1
             if beyond <= most * (1.0 + RELATIVE):
-                w.F[COST, width] = beyond
+                w.F[COST, width], w.I[COLUMN, width] = beyond, k
                 for i in range(n):
                     w.Wc[i, width] = q.first[i, k] - q.first[i, at]
                 width += 1

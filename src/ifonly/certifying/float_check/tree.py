@@ -10,9 +10,11 @@ from numba import njit
 from ifonly.certifying.float_check.bounds import bound_hidden
 from ifonly.certifying.float_check.closing import close
 from ifonly.certifying.float_check.layout import (
+    ACT,
     ALLOCATING,
     CHOICE,
     CLOSED,
+    COLUMN,
     EMPTY,
     FIRST,
     FLOAT_ROWS,
@@ -126,6 +128,15 @@ def write_rows(w, rows, ends, about, multiplier, bits):
     return ends
 
 
+@njit(**ONCE)
+def keep_solution(w, items, solution):
+    """The solution of the present relaxation, by column of the question; returns 1."""
+    solution[:] = 0.0
+    for t in range(w.I[FIRST, items]):
+        solution[w.I[COLUMN, t]] = w.F[Y, t]
+    return 1
+
+
 def _build_walk(sources):
     @with_cache(**OUTER)
     def walk(q, log, phase, low, high, mask, side, known, halt):
@@ -134,7 +145,9 @@ def _build_walk(sources):
         A recorded split is dropped where its node can be closed as it is. `known`: bounds of the ReLUs that hold in
         the box, which become those of the first box. Returns the tree in preorder: (what became of a node, feature or
         -2 - h that it was split at, end of its rows, its record, is it doubtful), the values of the splits, and the
-        rows: (layer, neuron, sign), multipliers, slopes. Where another thread sets `halt`, only part of it.
+        rows: (layer, neuron, sign), multipliers, slopes; and, of the last node that no rows close, the solution of
+        its relaxation by column, the pre-activations of the ReLUs there, and their bounds (nothing: there is none).
+        Where another thread sets `halt`, only part of it.
         """
         hidden, columns, features = len(side) + 0 * sources, len(mask), len(low)
         tree = index_nodes(log, hidden, phase)
@@ -148,7 +161,8 @@ def _build_walk(sources):
         bits = np.zeros((capacity, hidden), dtype=np.uint8)
         stack = np.zeros(total + 1, dtype=np.int64)
         fresh = hidden > 0 and known[0, 0] == -math.inf
-        waiting, count, ends = 1 if total > 0 else 0, 0, 0
+        waiting, count, ends, relaxed = 1 if total > 0 else 0, 0, 0, 0
+        solution = np.zeros(columns)
         while waiting > 0 and halt[0] == 0:
             waiting -= 1
             node = stack[waiting]
@@ -165,6 +179,8 @@ def _build_walk(sources):
                         known[:] = w.bounds
                     rows = close(q, w, d, items, budget, log, at)
                     became = CLOSED if 0 < rows <= capacity - ends else OPEN
+                    if rows == 0:
+                        relaxed = keep_solution(w, items, solution)
                 elif became == OPEN and d == 0 and fresh:
                     child = -1  # without bounds of the whole, nothing below is worth a look
             if became == CLOSED:
@@ -177,7 +193,8 @@ def _build_walk(sources):
                     waiting += 1
             nodes[count, 0], nodes[count, 2], nodes[count, 3], nodes[count, 4] = became, ends, at, w.doubtful[0]
             count += 1
-        return nodes[:count], values[:count], about[:ends], multiplier[:ends], bits[:ends]
+        seen = solution[: relaxed * columns], w.F[ACT, : relaxed * hidden].copy(), w.bounds
+        return nodes[:count], values[:count], about[:ends], multiplier[:ends], bits[:ends], seen
 
     return walk
 

@@ -1,0 +1,222 @@
+"""Where a region that could not be closed is split: at what the solution of its relaxation breaks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.certificate.check.region import Item, Region
+from ifonly.certificate.check.rules import ACTIVE
+from ifonly.certificate.check.schema import StatedChoice
+from ifonly.certifying.leaves import Leaves, Solution, on_grid, place
+
+Floats = NDArray[np.float64]
+ERROR = 1e-12
+"""A chord that is so far above its ReLU is worth a split."""
+
+
+class Relaxed(Protocol):
+    """A relaxation of a region: what its solution y says of the network."""
+
+    def needed(self, y: Floats) -> float: ...
+
+    def worst_relu(self, y: Floats) -> tuple[int, int] | None: ...
+
+    def literals(self, y: Floats) -> Floats: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FloatRelaxed:
+    """The relaxation that the kernels solved of a box they could not close; it has one solution."""
+
+    leaves: Leaves
+    solution: Solution
+
+    def in_columns(self, region: Region) -> Floats:
+        """The solution by the columns of the region."""
+        y, starts = np.zeros(len(region.columns)), self.leaves.starts
+        for item in region.items:
+            at = int(starts[item.feature])
+            if item.options:
+                y[item.first : item.first + len(item.options)] = self.solution.y[[at + o for o in item.options]]
+            else:
+                y[item.first] = self.solution.y[at]
+        return y
+
+    def needed(self, y: Floats) -> float:
+        """Nothing is known of it."""
+        return 1.0
+
+    def worst_relu(self, y: Floats) -> tuple[int, int] | None:
+        """The unstable ReLU whose chord is farthest above it, weighted by what it feeds."""
+        z, (low, high) = self.solution.activations, self.solution.bounds
+        if not len(z):
+            return None
+        is_open = (low < 0.0) & (high > 0.0)
+        chord = high / np.where(is_open, high - low, 1.0) * (z - low)
+        error = np.where(is_open, (chord - np.maximum(z, 0.0)) * self.leaves.network.feeds, 0.0)
+        worst = int(error.argmax())
+        return place(self.leaves.statement, worst) if error[worst] > ERROR else None
+
+    def literals(self, y: Floats) -> Floats:
+        statement = self.leaves.statement
+        return self.solution.activations[statement.first_literal : statement.sizes[0]]
+
+
+class Splitting:
+    """An open region and the solution of its relaxation: rows that may be favourable, and where to split."""
+
+    def __init__(self, region: Region, relaxed: Relaxed, y: Floats) -> None:
+        self.region, self.relaxed, self.y = region, relaxed, y
+
+    def points(self) -> list[tuple[float, ...]]:
+        """Rows of the region that may be favourable: its cheapest corner, and the present solution, rounded."""
+        region, statement = self.region, self.region.statement
+        corner = [
+            float(c) if isinstance(f, StatedChoice) else float(Fraction(before) + Fraction(c, 2**statement.grid))
+            for f, c, before in zip(statement.schema.features, region.corner, statement.factual, strict=True)
+        ]
+        found = [tuple(corner)]
+        ways = [(share, up) for share in {1.0: 0, self.relaxed.needed(self.y): 0} for up in (False, True)]
+        found += [tuple(self._rounded(corner, share * self.y, up)) for share, up in ways]
+        return [*dict.fromkeys(found)]
+
+    def _rounded(self, corner: list[float], y: NDArray[np.float64], up: bool) -> list[float]:
+        """The row at y from the corner; integers to the nearest value, or to the next one away from the corner."""
+        point, domains = list(corner), self.region.statement.domains
+        for item in self.region.items:
+            g, value = item.feature, float(y[item.first])
+            if item.options:
+                shares = y[item.first : item.first + len(item.options)]
+                if shares.max() >= 0.5:
+                    point[g] = float(item.options[int(shares.argmax())])
+            elif step := domains[g].step >> self.region.statement.grid:
+                steps = math.ceil(abs(value) / step - 1e-9) if up else round(abs(value) / step)
+                point[g] += math.copysign(steps * step, value)
+            elif (grid := domains[g].steps) is not None:
+                at = self.region.corner[g] + math.floor(value * 2.0**self.region.statement.grid)
+                ends = [end for end in (grid.down(at), grid.up(at)) if end is not None]
+                away = max(ends, key=abs) if up else min(ends, key=lambda end: abs(end - at))
+                point[g] = float(Fraction(grid.before) + Fraction(away, 1 << self.region.statement.grid))
+            else:
+                point[g] += value
+        return point
+
+    def at_solution(self) -> list[Any] | None:
+        """A split at a rule that the solution breaks, or at a ReLU whose chord is above it there."""
+        ruled = self._rule_split(self.y)
+        if ruled is not None:
+            return ruled
+        worst = self.relaxed.worst_relu(self.y)
+        return ["relu", *worst] if worst is not None else None
+
+    def anywhere(self) -> list[Any] | None:
+        """The same, or between the values of a feature; where it breaks nothing, at whatever is not decided yet."""
+        found = self.at_solution() or self._feature_split(exact=True) or self._feature_split(exact=False)
+        return found or self._any_literal() or self._any_relu()
+
+    def _feature_split(self, *, exact: bool) -> list[Any] | None:
+        """Of a feature that is a fraction in the solution (`exact`), or of any."""
+        for item in self.region.items:
+            cut = self._option_split if item.options else self._number_split
+            found = cut(item, self.y, exact)
+            if found is not None:
+                return found
+        return None
+
+    def _option_split(self, item: Item, y: NDArray[np.float64], exact: bool) -> list[Any] | None:
+        shares = y[item.first : item.first + len(item.options)]
+        if exact and not bool(((shares > 1e-9) & (shares < 1.0 - 1e-9)).any()):
+            return None
+        return ["option", item.feature, self.region.corner[item.feature]]
+
+    def _number_split(self, item: Item, y: NDArray[np.float64], exact: bool) -> list[Any] | None:
+        region, statement, g = self.region, self.region.statement, item.feature
+        value, base, one = float(y[item.first]), region.corner[g], 2.0**statement.grid
+        step, grid = statement.domains[g].step, statement.domains[g].steps
+        if step:
+            steps = value * one / step
+            if not exact or abs(steps - round(steps)) > 1e-9:
+                at = base + math.floor(steps) * step
+                at = max(min(at, base + item.up - step), base - item.down)
+                return ["number", g, on_grid(statement, at / 2**statement.grid)]
+        elif grid is not None:
+            at = base + math.floor(value * one)
+            down, up = grid.down(at), grid.up(at)
+            near = min((abs(end - at) for end in (down, up) if end is not None), default=0)
+            if not exact or near > 1e-9 * float(grid.step) * one:
+                low, high = base - item.down, base + item.up
+                at = down if down is not None and low <= down < high else low
+                return ["number", g, (at / 2**statement.grid).hex()]
+        elif item.jump and exact and abs(value) > 1e-12:
+            return ["change", g]
+        elif item.rate != item.rate_down and item.up and item.down and (not exact or abs(value) > 1e-12):
+            return ["number", g, (0.0).hex()]  # floating point takes the cheaper direction for both
+        return None
+
+    def _rule_split(self, y: NDArray[np.float64]) -> list[Any] | None:
+        """A split on a rule that the solution breaks: on a literal of a clause, or on whether a feature changes."""
+        region, statement = self.region, self.region.statement
+        rules, first = statement.rules, statement.first_literal
+        if not rules.any:
+            return None
+        values, sides = self.relaxed.literals(y), region.extent.sides
+        for clause in rules.clauses:
+            if not any(sides.get((0, first + i)) == ACTIVE or values[i] >= -1e-9 for i in clause):
+                open_ones = [i for i in clause if (0, first + i) not in sides]
+                if open_ones:
+                    return ["relu", 0, first + max(open_ones, key=lambda i: float(values[i]))]
+        moving = self._moving(y)
+        for g, partner in rules.partners:
+            if g in moving and partner not in moving:
+                return ["change", g]
+        for most, counted in rules.limits:
+            free = [g for g in moving if counted[g] and not self._must(g)]
+            if free and sum(counted[g] for g in moving) > most:
+                return ["change", max(free, key=lambda g: moving[g])]
+        return None
+
+    def _must(self, g: int) -> bool:
+        """Must the feature change in this region?"""
+        return g in self.region.extent.changed or self._away(g)
+
+    def _away(self, g: int) -> bool:
+        """Is the cheapest corner a change of the feature?"""
+        statement = self.region.statement
+        return self.region.corner[g] != (int(statement.factual[g]) if statement.is_choice[g] else 0)
+
+    def _moving(self, y: NDArray[np.float64]) -> dict[int, float]:
+        """The features that the solution changes, and by how much of what they can."""
+        region = self.region
+        found = {g: 1.0 for g in range(len(region.corner)) if self._must(g)}
+        for item in region.items:
+            share = y[item.first : item.first + max(len(item.options), 1)]
+            reach = 1.0 if item.options else max(item.up, item.down) / 2.0**region.statement.grid
+            moved = float(np.abs(share).sum()) / reach
+            if moved > 1e-9:
+                found[item.feature] = max(found.get(item.feature, 0.0), moved)
+        return found
+
+    def _any_literal(self) -> list[Any] | None:
+        """A literal that nothing decides, of a clause that is not known to hold."""
+        region, first = self.region, self.region.statement.first_literal
+        for clause in region.statement.rules.clauses:
+            known = [region.extent.sides.get((0, first + i)) for i in clause]
+            if ACTIVE not in known and not any(region.bounds[0][first + i][0] >= 0 for i in clause):
+                for i, side in zip(clause, known, strict=True):
+                    if side is None and region.bounds[0][first + i][1] >= 0:
+                        return ["relu", 0, first + i]
+        return None
+
+    def _any_relu(self) -> list[Any] | None:
+        first = self.region.statement.first_literal
+        for layer, bounds in enumerate(self.region.bounds):
+            for i, (low, high) in enumerate(bounds):
+                if low < 0 < high and (layer or i < first):
+                    return ["relu", layer, i]
+        return None
