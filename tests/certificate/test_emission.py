@@ -273,3 +273,14 @@ def test_what_is_done_to_a_certificate_does_not_change_the_next_one():
     first.data["question"]["model"]["layers"][0]["weight"][0][0] = "0x0.0p+0"
     first.data["question"]["schema"].clear()
     assert ifonly.certify(explainer, row).content == text
+
+
+@pytest.mark.parametrize("person", [10, 18])
+def test_a_grid_of_cents_under_rules_is_split_at_the_solution(person):
+    """Two amounts that a rule ties: splits at a corner of the ball instead would walk along it cent by cent."""
+    explainer = ifonly.Explainer(ifonly.datasets.network("credit")).using(limits=Limits(seconds=60))
+    certificate = ifonly.certify(explainer, ifonly.datasets.load("credit").row(person))
+    checked = check(certificate)
+    assert checked.valid, checked.failure
+    assert checked.upper - checked.lower <= TOLERANCES.allowed(checked.upper)
+    assert len(certificate.data["proof"]["tree"]) < 100

@@ -8,6 +8,7 @@ present m as a cut, and a linear program over a handful of variables gives the n
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +122,7 @@ class Planes:
 
 
 def best_multipliers(planes: Planes) -> tuple[Floats | None, Floats]:
-    """Multipliers that should close the region (None when there are none), and the last answer of y to them."""
+    """Multipliers that should close the region (None when there are none), and the y of the relaxation."""
     rows = np.array(planes.rows)
     if len(rows) == 1:
         y = planes.answer(rows[0, 1:])
@@ -129,23 +130,24 @@ def best_multipliers(planes: Planes) -> tuple[Floats | None, Floats]:
         return (np.ones(1) if value < 0.0 else None), y
     program = _Program(len(rows))
     m = np.full(len(rows), 1.0 / len(rows))
-    best, lowest, y = None, np.inf, np.zeros(rows.shape[1] - 1)
-    kept = y
+    best, lowest, answers = None, np.inf, list[Floats]()
     for _ in range(CUTS):
         combined = m @ rows
         y = planes.answer(combined[1:])
         value = float(combined[0] + combined[1:] @ y)
         if value < lowest:
-            lowest, best, kept = value, m, y
+            lowest, best = value, m
+        answers.append(y)
         if lowest < -1e-7:
             break
         m, level = program.cut(rows[:, 0] + rows[:, 1:] @ y)
         if level >= -1e-13 or lowest - level <= 1e-10 * abs(level) + 1e-13:
             break
+    solution = program.mixed(answers)
     if best is None or lowest >= 0.0:
-        return None, kept
+        return None, solution
     best = np.where(best > SMALL * best.max(), best, 0.0) / np.array(planes.scales)
-    return np.array([_short(v) for v in best.tolist()]), kept
+    return np.array([_short(v) for v in best.tolist()]), solution
 
 
 def _short(value: float) -> float:
@@ -176,3 +178,11 @@ class _Program:
         solution = np.array(self.highs.getSolution().col_value)
         m = np.maximum(solution[:-1], 0.0)
         return m / (m.sum() or 1.0), float(solution[-1])
+
+    def mixed(self, answers: Sequence[Floats]) -> Floats:
+        """The answers, mixed so that no m is worse for y than the last: by the duals of their cuts. A point at which
+        all rows hold, where there is one; any answer alone is a corner, which may break rows by much.
+        """
+        duals = np.abs(self.highs.getSolution().row_dual[1:]) if len(answers) > 1 else np.ones(1)
+        shares = duals / (duals.sum() or 1.0)
+        return np.asarray(shares @ np.array(answers[: len(shares)])) if duals.any() else answers[-1]

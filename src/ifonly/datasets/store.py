@@ -27,8 +27,8 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str, *, rules: bool = True) -> Dataset:
-    """A data set by its name. Its schema has rules that hold in every row of the data, and Adult's amounts in cents;
-    with `rules=False` it has neither, as in the published experiments.
+    """A data set by its name. Its schema has rules that hold in every row of the data, and its amounts of money are
+    in cents; with `rules=False` it has neither, as in the published experiments.
     """
     facts, schema = _facts(name), _schema(name, rules)
     with gzip.open(_DATA / f"{name}.csv.gz", "rt", encoding="utf-8", newline="") as lines:
@@ -52,7 +52,7 @@ def load(name: str, *, rules: bool = True) -> Dataset:
 def network(name: str, *, rules: bool = True) -> Model:
     """The shipped network of a data set: two hidden layers of ten, over the encoded columns in original units.
 
-    Answers obey the rules that hold in every row of the data, and Adult's amounts change to whole cents; not with
+    Answers obey the rules that hold in every row of the data, and amounts of money change to whole cents; not with
     `rules=False`.
     """
     _facts(name)

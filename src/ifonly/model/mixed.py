@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
+from ifonly.errors import ModelError
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
 from ifonly.model.smooth import RELU, Activation, SmoothNetwork
+from ifonly.model.smooth.activations import LEAST
 from ifonly.model.trees.kind import Trees
 
 Floats = NDArray[np.float64]
@@ -42,7 +44,7 @@ class Interpolated:
 
 
 Curve: TypeAlias = Activation | Interpolated | None
-"""A sigmoid, an interpolation, or the identity."""
+"""An activation that never falls (calibration and votes have sigmoids), an interpolation, or the identity."""
 
 
 def on(curve: Curve, z: Floats) -> Floats:
@@ -62,6 +64,11 @@ class MixedSum(Kind):
     network: Network | SmoothNetwork | None = None
     precision: Precision = "float64"
     """What the network is computed in; trees say so themselves."""
+
+    def __post_init__(self) -> None:
+        falling = [one.name for one in self.curves if isinstance(one, Activation) and one.name in LEAST]
+        if falling:
+            raise ModelError(f"A curve of trees never falls; {falling[0]} does.")
 
     @property
     def name(self) -> str:
@@ -116,13 +123,24 @@ class MixedSum(Kind):
             own, largest = trees.error(lower, upper, precision, exact), largest_of(trees)
             unit = UNITS[trees.ensemble.summation.precision]
             if isinstance(curve, Activation):
-                own, largest = 0.26 * own + curve.library_error(unit, np.array(-largest), np.array(largest)), 1.0
+                own, largest = through_activation(curve, own, largest, unit)
             elif isinstance(curve, Interpolated):
                 most_of = float(np.abs(curve.values_at).max())
                 own, largest = own * curve.steepest + 64.0 * unit * (most_of + curve.steepest * largest), most_of
             total += own * np.abs(self.weight[:, j])
             size += largest * np.abs(self.weight[:, j])
         return total + (len(self.parts) + 16.0) * 2.0**-52 * size
+
+
+def through_activation(curve: Activation, error: Floats, largest: float, unit: float) -> tuple[Floats, float]:
+    """How far a library's activation of arguments in [-largest, largest], computed with an error, may be off; and the
+    largest |value|.
+    """
+    reach = largest + error  # where arguments with their error are
+    least, most = curve.slopes(-reach, reach)
+    steepest = np.maximum(np.abs(least), np.abs(most))
+    ends = curve.values(np.array(-largest), np.array(largest))
+    return steepest * error + curve.library_error(unit, -reach, reach), float(np.abs(ends).max())
 
 
 def largest_of(trees: Trees) -> float:

@@ -47,6 +47,7 @@ class Mixture:
 
 
 Form: TypeAlias = Flow | Ensemble | Mixture
+SIGMOID = Activation("sigmoid")
 INTERPOLATED = 32.0 * 2.0**-53
 """What interpolation between probabilities rounds, at most."""
 
@@ -139,9 +140,9 @@ def beside(flows: Sequence[Flow], *, name: str) -> Flow:
 def sigmoids(forms: Sequence[Form], *, name: str) -> list[Form]:
     """1 / (1 + exp(-form)) of each. Those of a network share one layer, however deep each is."""
     flows = [(i, form) for i, form in enumerate(forms) if isinstance(form, Flow)]
-    result = [form if isinstance(form, Flow) else curve_of(form, Activation("sigmoid"), name=name) for form in forms]
+    result = [form if isinstance(form, Flow) else curve_of(form, SIGMOID, name=name) for form in forms]
     if flows:
-        curve = beside([flow for _, flow in flows], name=name).smooth(Activation("sigmoid"))
+        curve = beside([flow for _, flow in flows], name=name).smooth(SIGMOID)
         for k, (i, _) in enumerate(flows):
             result[i] = curve.select([k], name=name)
     return result
@@ -157,7 +158,7 @@ def expit(values: Floats) -> Floats:
 def curve_of(form: Form, curve: Activation | Interpolated, *, name: str) -> Form:
     """A curve of trees: of the leaves of a single one, or of the sum."""
     if isinstance(form, Ensemble):
-        known = expit if isinstance(curve, Activation) else curve
+        known = expit if curve == SIGMOID else curve
         return of_leaves(form, known) if len(form.roots) == 1 else Mixture.of(form, curve)
     raise UnsupportedModel(
         f"{name} takes a curve of a sum of trees and other models, which has no exact form here; calibrate the members "
