@@ -1,6 +1,8 @@
 """The cheapest action as one mixed-integer program (HiGHS): all sets of actions, equations and the model at once.
 
-By big-M: a switch per feature with causes (acted on, or its equation holds), a switch per ReLU, one per leaf of a tree.
+By big-M: a switch per feature with causes (acted on, or its equation holds), a switch per ReLU, one per leaf of a tree,
+and one per number and cut, which all trees share: within the solver's tolerance, a number could be on one side of a cut
+for one tree and on the other for another.
 Cost l1. It shares nothing with what is tested: weights are those of the case, trees are scikit-learn's own.
 """
 
@@ -18,7 +20,9 @@ from ifonly import ClassTarget, Integer, LinearEquation, ModelEquation
 
 BIG = 60.0
 CLEAR = 1e-7
-"""A number is so far above a cut, and below the tie between two steps."""
+"""A number is so far below the tie between two steps."""
+NO_TIE = 1e-4
+"""The score of the few trees that decide is on the threshold or farther from it."""
 Terms = dict[int, float]
 
 
@@ -31,6 +35,7 @@ class Program:
     whole: list[int] = field(default_factory=list)
     cost: list[float] = field(default_factory=list)
     rows: list[tuple[Terms, float, float]] = field(default_factory=list)
+    sides: dict[tuple[int, float], int] = field(default_factory=dict)
 
     def variable(self, low: float, high: float, *, whole: bool = False, cost: float = 0.0) -> int:
         self.low.append(low)
@@ -70,6 +75,19 @@ class Program:
         weight, bias = layers[-1]
         return {k: float(v) for k, v in zip(inputs, np.asarray(weight)[0], strict=True)}, float(bias[0])
 
+    def side(self, x: int, threshold: float) -> int:
+        """A switch: 1 where the number is at most a threshold of scikit-learn's trees, 0 where it is above it."""
+        below = np.float32(threshold)  # which they compare with the number in float32
+        below = below if float(below) <= threshold else np.nextafter(below, np.float32(-np.inf))
+        cut = (float(below) + float(np.nextafter(below, np.float32(np.inf)))) / 2
+        cut = math.floor(cut) + 0.5 if self.whole[x] else round(cut, 9)
+        if (x, cut) not in self.sides:
+            on, low, high = self.variable(0.0, 1.0, whole=True), self.low[x], self.high[x]
+            self.add({x: -1.0, on: cut - high}, -high)
+            self.add({x: 1.0, on: cut - low}, cut)
+            self.sides[x, cut] = on
+        return self.sides[x, cut]
+
     def trees(self, fitted: Any, inputs: list[int]) -> tuple[Terms, float]:
         """The sum over trees of scikit-learn, as terms and a constant."""
         terms: Terms = {}
@@ -81,11 +99,11 @@ class Program:
                 leaves[on] = 1.0
                 terms[on] = scale * value
                 for column, cut, left in path:
-                    x = inputs[column]
+                    below = self.side(inputs[column], cut)
                     if left:
-                        self.add({x: -1.0, on: -BIG}, -cut - BIG)
+                        self.add({below: 1.0, on: -1.0}, 0.0)
                     else:
-                        self.add({x: 1.0, on: -BIG}, cut + CLEAR - BIG)
+                        self.add({below: -1.0, on: -1.0}, -1.0)
                 assert leaf >= 0
             self.add(leaves, 1.0, 1.0)
         return terms, constant
@@ -136,7 +154,7 @@ def cheapest_by_program(case: CausalCase, target: ClassTarget) -> float:
     sign = 1.0 if target.label == "yes" else -1.0
     if case.fitted is not None:
         terms, constant = program.trees(case.fitted, x)
-        program.add(_times(terms, sign), CLEAR - sign * constant)
+        program.add(_times(terms, sign), NO_TIE - sign * constant)
     else:
         terms, constant = program.network([(one.weight, one.bias) for one in case.model.network.layers], x)
         program.add(_times(terms, sign), target.margin - sign * constant)

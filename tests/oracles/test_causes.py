@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from causal_program import cheapest_by_program
-from random_causes import CausalCase, causal_case, cheapest_by_trying, real_case
+from random_causes import CausalCase, causal_case, chained_case, cheapest_by_trying, real_case
 from scipy.optimize import linprog
 
 from ifonly import ClassTarget, Explainer, Recourse
@@ -75,6 +75,14 @@ def test_equations_of_trees_against_trying_all_actions(seed: int, trees: bool) -
 @pytest.mark.parametrize("seed", range(CASES))
 def test_all_kinds_of_equations_against_a_program_of_the_whole(seed: int, trees: bool) -> None:
     case = real_case(seed + 100, trees=trees, numbers=True)
+    target = other(case)
+    check(case, target, asked(case, target), cheapest_by_program(case, target))
+
+
+@pytest.mark.long(keep=3)
+@pytest.mark.parametrize("seed", range(CASES))
+def test_chains_of_trees_against_a_program_of_the_whole(seed: int) -> None:
+    case = chained_case(seed)
     target = other(case)
     check(case, target, asked(case, target), cheapest_by_program(case, target))
 

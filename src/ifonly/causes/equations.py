@@ -5,8 +5,8 @@
     ModelEquation     a fitted regression: linear, a ReLU network, or trees (`tree_equations`)
 
 Compiled for a schema, each is a ReLU network over *unrolled* columns of the causes: a number is one column, a feature
-with k options k columns of 0 and 1, as has a number that trees part into k cells. Levels and the two values of a binary
-feature are numbered from 0.
+with k options k columns of 0 and 1. Levels and the two values of a binary feature are numbered from 0. Trees are linear
+functions of a column per region of their causes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.causes.tree_equations import cell_of, tree_network
+from ifonly.causes.tree_equations import TreeRegions, tree_regions
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model import Model, Network
 from ifonly.model.importers import import_model
@@ -49,10 +49,7 @@ class CompiledEquation:
     options: tuple[int, ...]
     """Of each cause, how many options; 0 for a number."""
     original: Model | None = None
-    cuts: tuple[Floats | None, ...] = ()
-    """Of trees, for each cause: where they part its numbers into cells; None for options."""
-    ends: tuple[float, float] | None = None
-    """Of trees, bounds of their value."""
+    trees: TreeRegions | None = None
 
     def values(self, points: Floats) -> Floats:
         """The value of the equation for each point of the whole schema."""
@@ -62,16 +59,14 @@ class CompiledEquation:
         return np.asarray(self.network.steady_scores(self.unrolled(own) @ self.codes.T)[:, 0])
 
     def unrolled(self, own: Floats) -> Floats:
-        """Points of the causes as unrolled columns."""
-        columns = [self._columns(k, own[:, k]) for k in range(len(self.options))]
-        return np.concatenate(columns, axis=1)
-
-    def _columns(self, k: int, values: Floats) -> Floats:
-        cuts = self.cuts[k] if self.cuts else None
-        if cuts is None and not self.options[k]:
-            return values[:, None]
-        count, place = (self.options[k], values) if cuts is None else (len(cuts) + 1, cell_of(cuts, values))
-        return np.asarray(place[:, None] == np.arange(count), dtype=np.float64)
+        """Points of the causes as unrolled columns; of trees, as a column per region."""
+        if self.trees is None:
+            pairs = list(zip(self.options, own.T, strict=True))
+        else:
+            sizes = [len(one.values) for one in self.trees.partitions]
+            pairs = list(zip(sizes, self.trees.regions(own).T, strict=True))
+        columns = [one[:, None] if not count else one[:, None] == np.arange(count) for count, one in pairs]
+        return np.concatenate(columns, axis=1).astype(np.float64)
 
     @cached_property
     def gains(self) -> Floats:
@@ -83,8 +78,8 @@ class CompiledEquation:
 
     def interval(self, lower: Floats, upper: Floats) -> tuple[float, float]:
         """Bounds of the value where the unrolled columns are between these; of trees, anywhere."""
-        if self.ends is not None:
-            return self.ends
+        if self.trees is not None:
+            return self.trees.ends
         low, high = _image(self.codes, np.zeros(len(self.codes)), lower, upper)
         for layer in self.network.layers[:-1]:
             low, high = (np.maximum(end, 0.0) for end in _image(layer.weight, layer.bias, low, high))
@@ -272,10 +267,10 @@ class ModelEquation:
                 f"does.",
                 operation=model.function.name,
             )
-        made = tree_network(trees, follower)
-        codes = np.eye(made.network.layers[0].weight.shape[1])
-        compiled = _compiled(schema, self.parents, made.network, codes, original)
-        return replace(compiled, cuts=made.cuts, ends=made.ends)
+        regions = tree_regions(trees, follower)
+        network = regions.network
+        codes = np.eye(network.layers[0].weight.shape[1])
+        return replace(_compiled(schema, self.parents, network, codes, original), trees=regions)
 
     def to_dict(self) -> dict[str, Any]:
         raise ModelError("A fitted equation is written as plain data by its causal model, which knows its schema.")

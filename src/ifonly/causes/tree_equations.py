@@ -1,18 +1,18 @@
-"""Trees as equations: constant on cells of their causes, so a ReLU unit per leaf of a one-hot code of these cells.
+"""Trees as equations: constant on regions of their causes, of which a choice says which one a row is in.
 
-The cuts of a number, c_1 < c_2 < ..., part it into the cells x <= c_1, c_1 < x <= c_2, ... Which cell a number is in is
-an unknown with a column per cell, tied to the number by two linear rules (`problem.actions`). A leaf is a set of cells
-(or options) per cause that its tree looks at; where all columns are 0 or 1 and one per cause is 1,
+The cuts of a number, c_1 < c_2 < ..., part it into the cells x <= c_1, c_1 < x <= c_2, ... A leaf is a set of cells (or
+options) per cause, so the leaves of a tree are a partition of the causes' values into regions, and so are the regions
+that the leaves of several trees leave of one another. With an unknown choice per partition, its region,
 
-    leaf that looks at one cause     the sum of its columns
-    leaf that looks at k causes      relu(the sum of its columns - (k - 1))
+    value of the trees = intercept + the sum over partitions of values . region
 
-Leaves of several trees over the same cells are one.
+is linear, and the ties between a region and the causes are linear rules (`problem.actions`). Trees that look at one and
+the same cause are one partition; others are joined while that has few regions, since one choice says more than two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -30,22 +30,65 @@ Mask = NDArray[np.bool_]
 
 MOST_CUTS = 255
 """Of one cause: as many as libraries that bin their data make."""
-MOST_REGIONS = 2000
-"""Leaves over several causes, each a ReLU unit."""
+MOST_LEAVES = 2000
+"""Over several causes, of one equation."""
+MOST_JOINED = 64
+"""Regions of trees over several causes that are joined."""
 
 
 @dataclass(frozen=True, eq=False)
-class TreeNetwork:
-    """The network of trees over the columns of cells and options, the cuts of each cause (None: it has options), and
-    bounds of its value."""
+class Partition:
+    """Regions, by the columns of the cells and options that each allows, and the value on each."""
 
-    network: Network
+    columns: Mask
+    """(region, column)"""
+    values: Floats
+
+    def joined(self, other: Partition, start: Any) -> Partition:
+        """What the regions of two partitions leave of one another, with the sum of their values."""
+        columns = (self.columns[:, None, :] & other.columns[None, :, :]).reshape(-1, self.columns.shape[1])
+        values = (self.values[:, None] + other.values[None, :]).ravel()
+        some = np.logical_and.reduce([columns[:, a:b].any(axis=1) for a, b in pairwise(start)])
+        return Partition(columns[some], values[some])
+
+    def looked(self, start: Any) -> list[int]:
+        """The causes on which the region depends."""
+        return [k for k, (a, b) in enumerate(pairwise(start)) if not self.columns[:, a:b].all()]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeRegions:
+    """Partitions whose values add up to that of trees."""
+
+    partitions: tuple[Partition, ...]
+    intercept: float
     cuts: tuple[Floats | None, ...]
+    """Of each cause: where they part its numbers into cells; None for options."""
+    start: NDArray[np.intp]
+    """The first column of each cause, and the number of columns."""
     ends: tuple[float, float]
+    """Bounds of the value."""
+
+    def block(self, k: int) -> slice:
+        """The columns of cause k."""
+        return slice(int(self.start[k]), int(self.start[k + 1]))
+
+    def regions(self, own: Floats) -> NDArray[np.intp]:
+        """(row, partition): the region that each point of the causes is in."""
+        places = [values.astype(np.intp) if cuts is None else cell_of(cuts, values)
+                  for cuts, values in zip(self.cuts, own.T, strict=True)]  # fmt: skip
+        columns = np.stack(places, axis=1) + self.start[:-1]
+        found = [one.columns[:, columns].all(axis=2).argmax(axis=0) for one in self.partitions]
+        return np.stack(found, axis=1) if found else np.zeros((len(own), 0), dtype=np.intp)
+
+    @property
+    def network(self) -> Network:
+        """The value as a linear function of a column per region."""
+        return Network.of([(np.concatenate([one.values for one in self.partitions])[None, :], [self.intercept])])
 
 
-def tree_network(trees: Trees, follower: Feature) -> TreeNetwork:
-    """The network of trees over the features of their schema."""
+def tree_regions(trees: Trees, follower: Feature) -> TreeRegions:
+    """The regions of trees over the features of their schema."""
     features = trees.schema.features
     cuts = [None if isinstance(f, Choice) else _within(f, trees.cuts[k]) for k, f in enumerate(features)]
     for feature, own in zip(features, cuts, strict=True):
@@ -54,53 +97,39 @@ def tree_network(trees: Trees, follower: Feature) -> TreeNetwork:
     widths = [len(f.options) if isinstance(f, Choice) else len(_cut(own)) + 1
               for f, own in zip(features, cuts, strict=True)]  # fmt: skip
     start = np.concatenate(([0], np.cumsum(widths)))
-    bias, low, high = 0.0, 0.0, 0.0
-    regions: dict[bytes, float] = {}
-    looked: dict[bytes, tuple[Mask, int]] = {}
-    for leaves in _trees(trees, cuts, start):
-        values = [value for _, value in leaves]
-        low, high, middle = low + min(values), high + max(values), (min(values) + max(values)) / 2
-        bias += middle
-        for cells, value in leaves:
-            key = np.packbits(cells).tobytes()
-            regions[key] = regions.get(key, 0.0) + value - middle
-            whole = [cells[a:b].all() for a, b in pairwise(start)]
-            looked[key] = cells, len(whole) - int(np.sum(whole))
+    each = [Partition(np.array([cells for cells, _ in leaves]), np.array([value for _, value in leaves]))
+            for leaves in _trees(trees, cuts, start)]  # fmt: skip
+    leaves = sum(len(one.values) for one in each if len(one.looked(start)) > 1)
+    if leaves > MOST_LEAVES:
+        raise _too_large(follower, f"have {leaves} leaves over several causes; at most {MOST_LEAVES} can")
+    partitions = _joined(each, start)
     summation = trees.ensemble.summation
     scale = summation.scale / summation.divisor
     shift = float(summation.start[0]) * scale + float(summation.shift[0])
-    parts = [(*looked[key], scale * value) for key, value in regions.items()]
-    ends = sorted((low * scale + shift, high * scale + shift))
-    network = _network(follower, start, parts, scale * bias + shift)
-    return TreeNetwork(network, tuple(cuts), (ends[0], ends[1]))
+    low, high = (scale * sum(float(end(one.values)) for one in partitions) + shift for end in (np.min, np.max))
+    scaled = [Partition(one.columns, scale * one.values) for one in partitions]
+    return TreeRegions(tuple(scaled), shift, tuple(cuts), start, (min(low, high), max(low, high)))
 
 
-def _network(follower: Feature, start: Any, parts: Sequence[tuple[Mask, int, float]], bias: float) -> Network:
-    """Leaves (columns, how many causes they look at, value) as a network."""
-    width = int(start[-1])
-    linear, units = np.zeros(width), [(cells, causes, value) for cells, causes, value in parts if causes > 1]
-    for cells, causes, value in parts:
-        if causes == 1:
-            linear += value * _partial(cells, start)
-        elif causes == 0:
-            bias += value
-    if len(units) > MOST_REGIONS:
-        raise _too_large(follower, f"have {len(units)} leaves over several causes; at most {MOST_REGIONS} can")
-    if not units:
-        return Network.of([(linear[None, :], [bias])])
-    first = np.vstack([np.eye(width), *(_partial(cells, start)[None, :] for cells, _, _ in units)])
-    below = np.concatenate([np.zeros(width), [1.0 - causes for _, causes, _ in units]])
-    last = np.concatenate([linear, [value for _, _, value in units]])
-    return Network.of([(first, below), (last[None, :], [bias])])
-
-
-def _partial(cells: Mask, start: Any) -> Floats:
-    """The columns of a leaf, without those of causes that it does not look at."""
-    columns = cells.astype(np.float64)
-    for a, b in pairwise(start):
-        if cells[a:b].all():
-            columns[a:b] = 0.0
-    return columns
+def _joined(each: Iterable[Partition], start: Any) -> list[Partition]:
+    """The partitions of trees, those of one cause joined, others while they have few regions."""
+    by_cause: dict[int, Partition] = {}
+    several: list[Partition] = []
+    for one in each:
+        looked = one.looked(start)
+        if len(looked) > 1:
+            several.append(one)
+        else:
+            cause = looked[0] if looked else 0
+            by_cause[cause] = by_cause[cause].joined(one, start) if cause in by_cause else one
+    found: list[Partition] = []
+    for one in several:
+        both = found[-1].joined(one, start) if found else one
+        if found and len(both.values) <= MOST_JOINED:
+            found[-1] = both
+        else:
+            found.append(one)
+    return [*by_cause.values(), *found]
 
 
 def _too_large(follower: Feature, what: str) -> UnsupportedModel:

@@ -18,7 +18,7 @@ from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem.accepted import Accepted
 from ifonly.problem.action_models import action_model
-from ifonly.problem.action_rules import FollowersInRange, TiedCell, TiedValue
+from ifonly.problem.action_rules import FollowersInRange, TiedRegion, TiedValue
 from ifonly.problem.actions import ActionSpace
 from ifonly.problem.chains import AcceptedBySome
 from ifonly.problem.composed_rule import ComposedRule
@@ -111,7 +111,7 @@ def _own(space: ActionSpace) -> Iterator[Any]:
         yield Fixed(names[space.puts[g]])
     yield from (Fixed(name) for name in sorted(space.end_names))
     yield from (TiedValue(space, g) for g in space.unknown)
-    yield from (TiedCell(space, g) for g in space.cells)
+    yield from (TiedRegion(space, k) for k in range(len(space.ties)))
     if len(space.unknown) < len(space.following):
         yield FollowersInRange(space)
 

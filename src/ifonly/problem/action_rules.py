@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.causes.causal_model import value_ends
-from ifonly.causes.tree_equations import cell_of
+from ifonly.problem.action_regions import RegionTie
 from ifonly.problem.actions import WITHIN, ActionSpace
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.schema import Schema
@@ -82,32 +82,39 @@ class TiedValue:
 
 
 @dataclass(frozen=True, eq=False)
-class TiedCell:
-    """The unknown cell of a number that trees look at is the one that the number is in."""
+class TiedRegion:
+    """The unknown region of a partition is the one that the causes are in."""
 
     space: ActionSpace
-    place: int
+    partition: int
 
     @property
     def derives(self) -> str:
-        return self.space.schema.names[self.space.cells[self.place]]
+        return self.space.schema.names[self.space.regions[self.partition]]
 
     def check(self, schema: Schema) -> None:
         """It fits the schema that it was made with."""
 
     def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
         row = self.space.followed_row(after, "after")[0]
-        return bool(cell_of(self.space.cuts[self.place], row[self.place]) == after[self.space.cells[self.place]])
+        return bool(self._tie.of(row[None, :])[0] == after[self.space.regions[self.partition]])
 
     def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> Mask:
-        cells = cell_of(self.space.cuts[self.place], self.space.rows(after)[:, self.place])
-        return np.asarray(cells == after[:, self.space.cells[self.place]])
+        regions = self._tie.of(self.space.rows(after))
+        return np.asarray(regions == after[:, self.space.regions[self.partition]])
+
+    @property
+    def _tie(self) -> RegionTie:
+        return self.space.ties[self.partition]
 
     def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
-        return self.space.cell_parts(self.place)
+        return self.space.region_parts(self.partition)
 
     def describe(self) -> str:
-        return f"{self.space.rows_schema.names[self.place]} is in its cell"
+        names = self.space.rows_schema.names
+        return (
+            f"{', '.join(names[p] for p in self._tie.causes.tolist())} are in their region of {names[self._tie.place]}"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,11 @@ unknown as well (*boxed*): in a box of cells it is between two ends, which are f
 
     end below <= a + f(x) - c <= end above
 
-and a row that is found there gets the values that follow (`completed`). Where equations are trees, which cell a number
-is in that they part is an unknown, too, with a column per cell: of the lowest and the highest number of each cell,
+and a row that is found there gets the values that follow (`completed`). Where equations are trees, which region their
+causes are in is an unknown, too, with a column per region (`action_regions`): of the lowest and the highest number of
+each, and of its options, for each cause x of the trees
 
-    lowest . cell <= x <= highest . cell
+    lowest . region <= x <= highest . region        column of option o of x <= the sum of the regions that allow o
 
 All else is what it was: constraints on single features are about actions, and costs are those of a.
 (`answering.recourse` goes through the sets.)
@@ -27,9 +28,9 @@ All else is what it was: constraints on single features are about actions, and c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,11 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.causes.causal_model import TIE, CausalModel, value_ends
-from ifonly.causes.tree_equations import cell_of, step_of
+from ifonly.causes.tree_equations import step_of
 from ifonly.model import Network
 from ifonly.model.flow import Flow
 from ifonly.model.rounding import column_box
-from ifonly.problem.action_cells import EXTRA, check_clear, cuts_of, ends_of_cells, merging
+from ifonly.problem.action_regions import EXTRA, RegionTie, region_ties
 from ifonly.problem.composed_rule import last_of
 from ifonly.problem.lowering import unrolling
 from ifonly.problem.parts import Part, UnrolledColumns
@@ -100,9 +101,9 @@ class ActionSpace:
                 (low, high), snap = value_ends(own.features[g]), self.causes.snaps[g]
                 sides = [_unused(f"{name} (end {side})", names) for side in ("below", "above")]
                 features += [Real(side, low - snap, high + snap) for side in sides]
-        for g, cuts in self.cuts.items():
-            options = [str(k) for k in range(len(cuts) + 1)]
-            features.append(Categorical(_unused(f"{own.names[g]} (cell)", names), options))
+        for one in self.ties:
+            options = [str(k) for k in range(one.count)]
+            features.append(Categorical(_unused(f"{own.names[one.place]} (region {one.partition})", names), options))
         return Schema(features)
 
     def _ends(self, g: int) -> tuple[float, float]:
@@ -112,21 +113,15 @@ class ActionSpace:
         return low - extra, high + extra
 
     @cached_property
-    def cuts(self) -> dict[int, Floats]:
-        """By the places of the numbers that trees look at, from which something follows: where they part them."""
-        return cuts_of(self.causes, self.following)
+    def ties(self) -> tuple[RegionTie, ...]:
+        """The partitions of the equations that are trees, tied to their causes."""
+        start = UnrolledColumns(self.rows_schema).start
+        return region_ties(self.causes, self.following, self.deviation[start[:-1]])
 
     @cached_property
-    def cells(self) -> dict[int, int]:
-        """Where it says which cell such a number is in."""
-        first = len(self.schema) - len(self.cuts)
-        return {g: first + k for k, g in enumerate(self.cuts)}
-
-    @cached_property
-    def cell_ends(self) -> dict[int, tuple[Floats, Floats]]:
-        """The lowest and the highest number of each of its cells."""
-        features, start = self.rows_schema.features, UnrolledColumns(self.rows_schema).start
-        return {g: ends_of_cells(features[g], cuts, float(self.deviation[start[g]])) for g, cuts in self.cuts.items()}
+    def regions(self) -> tuple[int, ...]:
+        """Where it says which region of each partition the causes are in."""
+        return tuple(range(len(self.schema) - len(self.ties), len(self.schema)))
 
     @cached_property
     def _places(self) -> tuple[dict[int, int], dict[int, int], dict[int, tuple[int, int]]]:
@@ -183,9 +178,9 @@ class ActionSpace:
             result[:, self.puts[g]] = points[:, g]
         for g, both in self.ends.items():
             result[:, both] = points[:, [g]]
-        for g, at in self.cells.items():
-            result[:, at] = cell_of(self.cuts[g], points[:, g])
-            check_clear(self.schema.features[g], points[:, g], result[:, at].astype(np.intp), self.cell_ends[g])
+        for tie, at in zip(self.ties, self.regions, strict=True):
+            result[:, at] = tie.of(points)
+            tie.check_clear(points)
         if len(points) == 1:
             self.__dict__["_own"] = result.tobytes(), (points[0].copy(), np.ones(points.shape[1], dtype=np.bool_))
         return result
@@ -210,8 +205,8 @@ class ActionSpace:
         result, unknown = action.copy(), list(self.unknown)
         row = self.rows(action[None, :])[0]
         result[unknown] = row[unknown]
-        for g, at in self.cells.items():
-            result[at] = cell_of(self.cuts[g], row[g])
+        for tie, at in zip(self.ties, self.regions, strict=True):
+            result[at] = tie.of(row[None, :])[0]
         for g, both in self.ends.items():
             result[list(both)] = action[self.puts[g]]
         return result
@@ -244,50 +239,35 @@ class ActionSpace:
 
     # ------------------------------------------------------------------ the network of the row
 
-    def row_flow(self, columns: Flow) -> tuple[Flow, list[Flow]]:
-        """The unrolled columns of the row that follows, from those of the action; and of each tied feature, by how
-        much f + u is above the lower and below the upper end of what its value stands for."""
+    def row_flow(self, columns: Flow) -> tuple[Flow, list[list[Flow]]]:
+        """The unrolled columns of the row that follows, from those of the action; of each unknown that follows, by how
+        much f + u is above the lower and below the upper end of what its value stands for; and the ties of regions."""
         mine, start = self.rows_schema, UnrolledColumns(self.schema).start
 
         def of(place: int) -> Flow:
             return columns.select(list(range(int(start[place]), int(start[place + 1]))), name="columns")
 
         found = {g: of(g) for g in range(len(mine)) if g not in self.following or g in self.tied}
-        ties: list[Flow] = []
+        ties: list[list[Flow]] = []
         for g in self.following:
             equation, name = self.causes.compiled[g], mine.names[g]
-            first, *rest = self._causes(g, found, of)
+            own = [of(at) for tie, at in zip(self.ties, self.regions, strict=True) if tie.place == g]
+            first, *rest = own or [found[p] for p in equation.places.tolist()]
             flow = (first.joined(rest, name=name) if rest else first).linear(equation.codes, name=name)
             for k, layer in enumerate(equation.network.layers):
                 flow = (flow.relu() if k else flow).linear(layer.weight, layer.bias, name=name)
             moved = flow.plus(of(self.expected[g]), name=name, sign=-1.0)
             number = _as_number(mine.features[g], of(self.puts[g])).plus(moved, name=name)
             if g in self.tied:
-                ties += self._tie(g, number, of(g))
+                ties.append(self._tie(g, number, of(g)))
             else:
                 found[g] = number
             if g in self.boxed:
                 below, above = (of(at) for at in self.ends[g])
-                ties += [number.plus(below, name=name, sign=-1.0), above.plus(number, name=name, sign=-1.0)]
-        for g, (low, high) in self.cell_ends.items():
-            cell, name = of(self.cells[g]), mine.names[g]
-            ties.append(found[g].plus(cell.linear(low[None, :], name=name), name=name, sign=-1.0))
-            ties.append(cell.linear(high[None, :], name=name).plus(found[g], name=name, sign=-1.0))
+                ties.append([number.plus(below, name=name, sign=-1.0), above.plus(number, name=name, sign=-1.0)])
+        ties += [tie.flows(found, of(at)) for tie, at in zip(self.ties, self.regions, strict=True)]
         every = [found[g] for g in range(len(mine))]
         return every[0].joined(every[1:], name="row"), ties
-
-    def _causes(self, g: int, found: dict[int, Flow], of: Callable[[int], Flow]) -> list[Flow]:
-        """The columns of the causes of a feature, as its equation takes them."""
-        equation, flows = self.causes.compiled[g], []
-        for p, cuts in zip_longest(equation.places.tolist(), equation.cuts):
-            if cuts is None:
-                flows.append(found[p])
-            elif not len(cuts):  # one cell
-                flows.append(found[p].linear(np.zeros((1, 1)), np.ones(1), name=self.rows_schema.names[g]))
-            else:
-                matrix = merging(cuts, self.cuts[p])
-                flows.append(of(self.cells[p]).linear(matrix, name=self.rows_schema.names[g]))
-        return flows
 
     def _tie(self, g: int, number: Flow, value: Flow) -> list[Flow]:
         """By how much a number is within half a step of a value, below and above."""
@@ -305,11 +285,17 @@ class ActionSpace:
     @cached_property
     def network(self) -> Network:
         """From unrolled columns of the action to those of the row, and the ties behind them."""
+        return self._network_and_ties[0]
+
+    @cached_property
+    def _network_and_ties(self) -> tuple[Network, list[int]]:
+        """The network, and the output at which the ties of each unknown and each partition begin."""
         low, high = UnrolledColumns(self.schema).ends
         row, ties = self.row_flow(Flow.of(len(low), low, high))
-        made = (row.joined(ties, name="ties") if ties else row).to_network()
+        every = [one for some in ties for one in some]
+        made = (row.joined(every, name="ties") if every else row).to_network()
         assert isinstance(made, Network)
-        return made
+        return made, list(accumulate(map(len, ties), initial=UnrolledColumns(self.rows_schema).width))
 
     @cached_property
     def hidden(self) -> tuple[tuple[Floats, Floats], ...]:
@@ -327,19 +313,16 @@ class ActionSpace:
 
     def tie_parts(self, g: int) -> Sequence[Part]:
         """That the number of a feature that follows is within half a step of its unknown, or between its ends."""
-        return self._pair(self.unknown.index(g))
+        return self._tied(self.unknown.index(g))
 
-    def cell_parts(self, g: int) -> Sequence[Part]:
-        """That a number is between the ends of its cell."""
-        return self._pair(len(self.unknown) + list(self.cells).index(g))
+    def region_parts(self, k: int) -> Sequence[Part]:
+        """That the causes are in their region of partition k."""
+        return self._tied(len(self.unknown) + k)
 
-    def _pair(self, k: int) -> Sequence[Part]:
-        first, parts = UnrolledColumns(self.rows_schema).width + 2 * k, []
-        for k in (first, first + 1):
-            weight = np.zeros((1, len(self.network.layers[-1].bias)))
-            weight[0, k] = 1.0
-            parts.append(self.behind(weight, np.zeros(1)))
-        return parts
+    def _tied(self, k: int) -> Sequence[Part]:
+        network, begins = self._network_and_ties
+        weights = np.eye(len(network.layers[-1].bias))[begins[k] : begins[k + 1]]
+        return [self.behind(weight[None, :], np.zeros(1)) for weight in weights]
 
     def parts_of(self, rule: RowRule, columns: UnrolledColumns) -> Sequence[Part]:
         own = rule.parts(UnrolledColumns(self.rows_schema))
@@ -374,7 +357,7 @@ class ActionSpace:
                 continue
             equation = self.causes.compiled[g]
             result[start[g]] = 2.0 * self.causes.snaps[g]
-            if not equation.cuts:  # in a cell, trees are constant
+            if equation.trees is None:  # in a region, trees are constant
                 own = [result[int(start[p]) : int(start[p + 1])] for p in equation.places.tolist()]
                 result[start[g]] += float(equation.gains @ np.concatenate(own))
         return result

@@ -46,6 +46,7 @@ from ifonly.solvers.search.kernels.layout import (
     Cut,
     X,
 )
+from ifonly.solvers.search.kernels.narrowing import narrow_by_rules
 from ifonly.solvers.search.kernels.network import begin_losses, bound_layer, layer_losses, neuron_plane, plane_loss
 from ifonly.solvers.search.kernels.node import clip_to_ball, compact, farthest_cost
 from ifonly.solvers.search.kernels.probing import probe_relus, probes
@@ -67,6 +68,8 @@ def cut_node(pack, person, s, node, limit):
     F, I = s.F, s.I
     if not clip_to_support(pack, person, node.lo, node.hi, node.mask, node.counted):
         return Cut(0, 0, math.inf, math.inf)
+    if pack.rules > 0 and s.B.shape[0] == 0 and not narrow_by_rules(pack, person, node.lo, node.hi, node.mask):
+        return Cut(0, 0, math.inf, math.inf)  # a record would have to say why
     base_cost = clip_to_ball(pack, person, limit, node.lo, node.hi, node.mask, F[BASE])
     if base_cost == math.inf:
         return Cut(0, 0, math.inf, math.inf)
