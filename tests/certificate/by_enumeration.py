@@ -34,6 +34,14 @@ def _log_odds(scores: list[Fraction], own: int) -> Decimal:
         return exact[own] - sum((s.exp() for k, s in enumerate(exact) if k != own), Decimal(0)).ln()
 
 
+def _curve(z: Fraction, name: str) -> Fraction:
+    """tanh or the logistic function, to many digits."""
+    with localcontext() as context:
+        context.prec = 60
+        small = (-_decimal(z) * (2 if name == "tanh" else 1)).exp()
+        return Fraction((1 - small) / (1 + small) if name == "tanh" else 1 / (1 + small))
+
+
 class Space:
     """The rows of a question, and what it says of each."""
 
@@ -179,7 +187,8 @@ class Space:
             x = [num(b) + sum(num(w) * v for w, v in zip(ws, x, strict=True))
                  for ws, b in zip(layer["weight"], layer["bias"], strict=True)]  # fmt: skip
             if k < len(model["layers"]) - 1:
-                x = [max(v, Fraction(0)) for v in x]
+                name = model["activations"][k] if "activations" in model else "relu"
+                x = [max(v, Fraction(0)) if name == "relu" else _curve(v, name) for v in x]
         return x
 
     def encoded(self, row: tuple[float, ...]) -> list[Fraction]:

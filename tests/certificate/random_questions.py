@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from ifonly import IfonlyError, Limits, check
 from ifonly.certifying.certifier import Certifier
 from ifonly.errors import UnsupportedQuestion
 from ifonly.methods import Enumerate, Search
+from ifonly.model import Network, network_model
+from ifonly.model.smooth import SmoothNetwork
+from ifonly.model.smooth.activations import Activation
 from ifonly.problem import Question
 from ifonly.results.claim import Claim
 from ifonly.tolerances import DEFAULT
@@ -29,6 +33,28 @@ from random_rules import random_ruled_problem  # noqa: E402
 from random_trees import random_tree_problem  # noqa: E402
 
 LIMITS = Limits(seconds=60.0)
+
+
+def smooth(asked: tuple[Question, Any], seed: int) -> tuple[Question, Any]:
+    """The question to the same layers with smooth activations (and ReLUs) in between."""
+    question, points = asked
+    model = question.model
+    network, rng = model.function.as_network(), np.random.default_rng(seed)
+    assert network is not None
+    if len(network.layers) == 1:
+        return asked
+    names: list[Any] = [*rng.choice(["tanh", "sigmoid", "relu"], size=len(network.layers) - 2, p=[0.45, 0.45, 0.1])]
+    names.insert(0, ("tanh", "sigmoid")[seed % 2])
+    activations = [Activation(name) for name in names]
+    layers = [(layer.weight, layer.bias) for layer in network.layers]
+    scores = SmoothNetwork(network, activations).scores(model.schema.encode(points[:1]))[0]
+    near = rng.normal(scale=0.2, size=len(scores)) * np.abs(layers[-1][0]).max(axis=1)  # not far from the threshold
+    layers[-1] = layers[-1][0], layers[-1][1] - scores + near
+    curved = SmoothNetwork(Network.of(layers), activations)
+    made = network_model(curved, model.schema, classes=model.classes, regression=not model.classes)  # type: ignore[arg-type]
+    return replace(question, model=made), points
+
+
 KINDS: dict[str, Callable[[int], tuple[Question, Any]]] = {
     "plain": random_problem,
     "rules": random_ruled_problem,
@@ -38,6 +64,9 @@ KINDS: dict[str, Callable[[int], tuple[Question, Any]]] = {
     "finite trees": lambda seed: random_tree_problem(seed, finite=True),
     "trees under rules": lambda seed: random_tree_problem(seed, finite=True, ruled=True),
     "finite steps": lambda seed: random_ruled_problem(seed, finite=True, steps=True),
+    "smooth": lambda seed: smooth(random_problem(seed), seed),
+    "finite smooth": lambda seed: smooth(random_problem(seed, finite=True), seed),
+    "smooth under rules": lambda seed: smooth(random_ruled_problem(seed), seed),
 }
 
 

@@ -278,8 +278,8 @@ class Certifier:
         """Is the proof written from the records of the search? They know nothing of literals and of steps."""
         asked = self.question
         stepped = asked.schema.grids or any(isinstance(one, Steps) for one in asked.by_feature)
-        trees = asked.model.function.as_trees() is not None
-        return not (asked.rules or stepped or trees or asked.others) and asked.distance.is_symmetric
+        network = asked.model.function.as_network() is not None
+        return network and not (asked.rules or stepped or asked.others) and asked.distance.is_symmetric
 
     @cached_property
     def _solver(self) -> Solver:

@@ -49,7 +49,8 @@ def _exact(model: Model, target: Target, rounding_bound: float | None) -> tuple[
         coefficients = np.abs(target.conditions(model)[0]).sum(axis=1).max(initial=0.0)
         rounding_bound = max(rounding_bound, float(coefficients * trees.ensemble.rounding().max()))
     elif trees is None:
-        if model.function.as_network() is None:
+        if model.function.as_network() is not None:
+            model = model.of_network
+        elif model.function.statement() is None:
             raise UnsupportedQuestion(f"A certificate cannot state {model.function.name} yet; `explain` can.")
-        model = model.of_network
     return model, replace(target, margin=target.margin + (rounding_bound or 0.0))

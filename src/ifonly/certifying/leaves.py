@@ -209,6 +209,8 @@ class Leaves:
         """The leaf that closes a box, of which the rules leave something; or the solution of its relaxation, or None.
         The bounds of the hidden neurons in the `whole` box are kept for all others."""
         asked = self.proof_question
+        if self.statement.logistic:  # the kernels know nothing but ReLUs
+            return None
         if self.statement.rates != self.statement.rates_down:
             price = asked.price.copy()
             price[layout.RATE] = self._rates(extent.low, extent.high)
@@ -229,8 +231,8 @@ class Leaves:
             else:
                 columns[starts[g]] = after - before
         z = asked.z + asked.first @ columns
-        for weight, bias in self.network.layers[1:]:
-            z = weight @ np.maximum(z, 0.0) + bias
+        for layer, (weight, bias) in enumerate(self.network.layers[1:]):
+            z = weight @ activated(self.statement, layer, z) + bias
         return bool((z >= -asked.narrow[len(asked.narrow) - len(z) :]).all())
 
     def floats_of(self, extent: Extent) -> tuple[Floats, Floats, Bytes, Bytes]:
@@ -274,6 +276,16 @@ class Leaves:
         FLOAT_CHECK.look(self.begun)
         if not FLOAT_CHECK.compiled and log // (layout.HEAD + self.hidden) * self.products > PLAIN_PRODUCTS:
             FLOAT_CHECK.wait_within_limits()
+
+
+def activated(statement: Statement, layer: int, z: Floats) -> Floats:
+    """The values of the neurons of a hidden layer, in floating point."""
+    values = np.maximum(z, 0.0)
+    if statement.logistic and statement.logistic[layer]:
+        curved = sorted(statement.logistic[layer])
+        small = np.exp(-np.abs(z[curved]))
+        values[curved] = np.where(z[curved] >= 0.0, 1.0, small) / (1.0 + small)
+    return values
 
 
 def floats_of_rows(rows: Sequence[Sequence[int]], bits: int) -> Floats:

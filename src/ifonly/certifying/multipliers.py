@@ -13,16 +13,26 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.certificate.check.layers import SLOPE_BITS
 from ifonly.certificate.check.region import Region
+from ifonly.certificate.check.statement import Statement
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.certifying.float_check import layout
-from ifonly.certifying.leaves import NORMS
+from ifonly.certifying.leaves import NORMS, activated
 
 CUTS = 60
 SMALL = 1e-9
 """Multipliers below this share of the largest are left out."""
 
 Floats = NDArray[np.float64]
+
+
+def slopes_of(statement: Statement) -> int:
+    """Which bits of a row's slopes mean something: those of ReLUs."""
+    found = (1 << statement.starts[-2]) - 1
+    for layer, curved in enumerate(statement.logistic):
+        found &= ~sum(1 << statement.starts[layer] + i for i in curved)
+    return found
 
 
 class Planes:
@@ -53,6 +63,7 @@ class Planes:
         columns = [[w / unit for w in column] for column in region.columns]
         self.weight = np.array(columns).T if columns else np.zeros((statement.sizes[0], 0))
         self.first = np.array([z / (unit << statement.grid) for z in region.first])
+        self.slopes = slopes_of(statement)
         self.rows: list[Floats] = []
         self.scales: list[float] = []
 
@@ -84,13 +95,13 @@ class Planes:
             unit = 1 << statement.exponents[k]
             weight = np.array([[w / unit for w in row] for row in statement.weight_rows[k]])
             bias = np.array([b / (unit << statement.grid) for b in statement.biases[k]])
-            z.append(weight @ np.maximum(z[-1][: weight.shape[1]], 0.0) + bias)
+            z.append(weight @ activated(statement, k - 1, z[-1][: weight.shape[1]]) + bias)
         return z if statement.layers > 1 else []
 
     def pattern(self, y: Floats) -> int:
         """Slopes: which ReLUs are active at y."""
         active = [bool(v > 0.0) for z in self._activations(y) for v in z]
-        return sum(1 << h for h, one in enumerate(active) if one)
+        return sum(1 << h for h, one in enumerate(active) if one) & self.slopes
 
     def needed(self, y: Floats) -> float:
         """The share of the way to y at which every row that holds at y begins to hold, or a little more; at most 1."""
@@ -104,7 +115,7 @@ class Planes:
         for layer, z in enumerate(self._activations(y)):
             unit = 1 << statement.exponents[layer + 1]
             for i, (low, high) in enumerate(self.region.bounds[layer]):
-                if not low < 0 < high or self._is_literal(layer, i):
+                if not low < 0 < high or self._is_literal(layer, i) or self._is_curve(layer, i):
                     continue
                 above, shift = self.region.chords[layer][0][i] / 2**44, self.region.chords[layer][1][i] / (grid << 44)
                 size = sum(abs(row[i]) for row in statement.weight_rows[layer + 1]) / unit
@@ -116,9 +127,50 @@ class Planes:
     def _is_literal(self, layer: int, i: int) -> bool:
         return layer == 0 and i >= self.region.statement.first_literal
 
+    def _is_curve(self, layer: int, i: int) -> bool:
+        logistic = self.region.statement.logistic
+        return bool(logistic) and i in logistic[layer]
+
+    def blame(self, y: Floats) -> Floats:
+        """Of each column: its share of the distance between the lines around the logistic neurons at y.
+
+        What a neuron adds to the conditions at most is shared by what leads to it: by |weight| times how far that can
+        move, down to the columns.
+        """
+        statement, z = self.region.statement, self._activations(y)
+        grid, slope = 1 << statement.grid, 1 << SLOPE_BITS
+        feeds = np.ones(statement.sizes[-1])
+        found: list[Floats] = []
+        for layer in range(statement.layers - 2, -1, -1):
+            rows = np.abs(_floats(statement.weight_rows[layer + 1], statement.exponents[layer + 1]))
+            feeds = feeds @ rows
+            above, shift, below, lift = (np.array([v / unit for v in part or [0] * len(z[layer])])[: len(feeds)]
+                                         for part, unit in zip(self.region.chords[layer],
+                                                               (slope, slope * grid) * 2, strict=True))  # fmt: skip
+            gap = (above - below) * z[layer][: len(feeds)] + shift - lift
+            curved = np.array([self._is_curve(layer, i) for i in range(len(feeds))])
+            found.insert(0, np.where(curved, gap, 0.0) * feeds)
+        shared = np.zeros_like(found[-1])
+        for layer in range(statement.layers - 2, -1, -1):
+            shared = shared + found[layer]
+            if layer == 0:
+                weight, wide = np.abs(self.weight[: len(shared)]), self.reach
+            else:
+                weight = np.abs(_floats(statement.weight_rows[layer], statement.exponents[layer]))
+                wide = np.array([(high - low) / grid for low, high in self.region.values[layer - 1]])[: weight.shape[1]]
+            parts = weight * wide
+            sums = parts.sum(axis=1, keepdims=True)
+            shared = shared @ (parts / np.where(sums > 0.0, sums, 1.0))
+        return shared
+
     def literals(self, y: Floats) -> Floats:
         """The values of the literals at y."""
         return (self.first + self.weight @ y)[self.region.statement.first_literal :]
+
+
+def _floats(rows: Sequence[Sequence[int]], bits: int) -> Floats:
+    unit = 1 << bits
+    return np.array([[w / unit for w in row] for row in rows])
 
 
 def best_multipliers(planes: Planes) -> tuple[Floats | None, Floats]:

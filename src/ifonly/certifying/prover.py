@@ -21,7 +21,7 @@ from ifonly.certificate.check.statement import Statement
 from ifonly.certificate.check.trees import Reach, closes
 from ifonly.certifying.effort import USUAL, Effort, Verification
 from ifonly.certifying.leaves import Closed, Leaves, NetworkFloats, Open, Solution, place
-from ifonly.certifying.multipliers import Planes, best_multipliers
+from ifonly.certifying.multipliers import Planes, best_multipliers, slopes_of
 from ifonly.certifying.probes import ProbedTree
 from ifonly.certifying.splitting import FloatRelaxed, Splitting
 from ifonly.errors import UnsupportedQuestion
@@ -42,6 +42,8 @@ MOST_HINTS = 6
 MOST_TESTED = 50
 """Open regions that are searched for a nearer row."""
 
+SPARE_BITS = 36
+"""Of the constant of a plane through a smooth network: what it should have to spare."""
 MOVING = ("high", "low", "alone", "others", "kept", "changed", "active", "inactive")
 """Cuts of a box that are about one feature, or one neuron."""
 
@@ -137,7 +139,8 @@ def _of_probes(
 def is_plain(statement: Statement) -> bool:
     """Do the records of the search speak of this question as it is stated? They know other splits for rules."""
     stepped = any(domain.steps is not None for domain in statement.domains)
-    return not statement.rules.any and not stepped and statement.rates == statement.rates_down
+    ruled = statement.rules.any or bool(statement.logistic)
+    return not ruled and not stepped and statement.rates == statement.rates_down
 
 
 def _by_splitting(statement: Statement, leaves: Leaves, radius: int | None, effort: Effort) -> list[Any]:
@@ -403,7 +406,7 @@ class _Closing:
 
     def _rule(self) -> int:
         bits = [high > -low for bounds in self.region.bounds for low, high in bounds]
-        return sum(1 << h for h, bit in enumerate(bits) if bit)
+        return sum(1 << h for h, bit in enumerate(bits) if bit) & slopes_of(self.region.statement)
 
     def close(self) -> list[Any] | None:
         """Rows and multipliers that close the region, or None."""
@@ -446,7 +449,10 @@ class _Closing:
         self.planes.add(*self.exact[row])
 
     def _holds(self, used: list[tuple[Row, float]]) -> bool:
-        return bool(used) and most_of_planes(self.region, [(self.exact[row], Fraction(m)) for row, m in used]) < 0
+        planes = [(self.exact[row], Fraction(m)) for row, m in used]
+        if self.region.statement.logistic:  # another checker may round a slope in another way
+            planes = [((a, c + (abs(c) >> SPARE_BITS), unit), m) for (a, c, unit), m in planes]
+        return bool(used) and most_of_planes(self.region, planes) < 0
 
     def splitting(self) -> Splitting:
         """Where to split what could not be closed."""

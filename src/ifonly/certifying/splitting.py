@@ -29,6 +29,8 @@ class Relaxed(Protocol):
 
     def literals(self, y: Floats) -> Floats: ...
 
+    def blame(self, y: Floats) -> Floats: ...
+
 
 @dataclass(frozen=True, slots=True)
 class FloatRelaxed:
@@ -62,6 +64,10 @@ class FloatRelaxed:
         error = np.where(is_open, (chord - np.maximum(z, 0.0)) * self.leaves.network.feeds, 0.0)
         worst = int(error.argmax())
         return place(self.leaves.statement, worst) if error[worst] > ERROR else None
+
+    def blame(self, y: Floats) -> Floats:
+        """There are no logistic neurons."""
+        return np.zeros_like(y)
 
     def literals(self, y: Floats) -> Floats:
         statement = self.leaves.statement
@@ -113,7 +119,27 @@ class Splitting:
         if ruled is not None:
             return ruled
         worst = self.relaxed.worst_relu(self.y)
-        return ["relu", *worst] if worst is not None else None
+        return ["relu", *worst] if worst is not None else self._curve_split()
+
+    def _curve_split(self) -> list[Any] | None:
+        """Of the feature that most of the distance between lines and logistic neurons is due to; the factual, if it is
+        inside, else the middle."""
+        if not self.region.statement.logistic:
+            return None
+        blame = self.relaxed.blame(self.y)
+        shares = [float(blame[item.first : item.first + max(len(item.options), 1)].sum()) for item in self.region.items]
+        if max(shares, default=0.0) <= ERROR:
+            return None
+        return self._halved(self.region.items[shares.index(max(shares))])
+
+    def _halved(self, item: Item) -> list[Any]:
+        g, statement = item.feature, self.region.statement
+        if item.options:
+            return ["option", g, self.region.corner[g]]
+        low, high = self.region.corner[g] - item.down, self.region.corner[g] + item.up
+        at = 0 if low < 0 < high else (low + high) // 2
+        at = max(min(statement.domains[g].parted(at)[0], high - 1), low)
+        return ["number", g, on_grid(statement, at / (1 << statement.grid))]
 
     def anywhere(self) -> list[Any] | None:
         """The same, or between the values of a feature; where it breaks nothing, at whatever is not decided yet."""

@@ -133,7 +133,9 @@ def stated_model(model: Model) -> dict[str, Any] | None:
     function = model.function
     if function not in _STATED:
         trees, network = function.as_trees(), function.statement()
-        stated = {"kind": "network", "layers": network["network"]} if network else None
+        stated: dict[str, Any] | None = {"kind": "network", "layers": network["network"]} if network else None
+        if stated is not None and network is not None and "activations" in network:
+            stated |= {"kind": "smooth", "activations": network["activations"]}
         _STATED[function] = stated if trees is None else _trees_data(trees)
     return _STATED[function]
 

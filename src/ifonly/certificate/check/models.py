@@ -20,9 +20,11 @@ from .layers import (
     columns_of,
     fingerprint,
     integers,
+    read_activations,
     read_network,
     read_target,
     with_hidden_layer,
+    with_logistic,
 )
 from .reading import CheckBudget, Refusal, entries, listed
 from .schema import StatedChoice, StatedSchema
@@ -46,6 +48,8 @@ class StatedModel:
     fingerprint: str
     curves: tuple[tuple[int, int], ...] = ()
     """Of the network's conditions, where those of a probability begin, and how many other classes there are."""
+    logistic: tuple[frozenset[int], ...] = ()
+    """Of each hidden layer: the neurons whose activation is the logistic function. All others are ReLUs."""
 
 
 def read_model(
@@ -64,26 +68,35 @@ _Target = tuple[Any, Any]
 
 def _read_one(model: Any, schema: StatedSchema, target: _Target, grid: int, meter: CheckBudget) -> StatedModel:
     kind = model.get("kind") if isinstance(model, dict) else None
-    curved = isinstance(target[0], dict) and "log_odds" in target[0]
+    is_curve = isinstance(target[0], dict) and "log_odds" in target[0]
     if kind == "trees":
         forest, wanted, margin = read_forest(model, schema, lambda outputs: _conditions(target, outputs, meter), meter)
-        curve = len(model["start"]) - 1 if curved else 0
+        curve = len(model["start"]) - 1 if is_curve else 0
         words = f"Trees: {len(forest.trees)} trees, {forest.leaves} leaves"
         own = hashlib.sha256(canonical(model)).hexdigest()
         forest = replace(forest, curves=((0, curve),) if curve else ())
         return StatedModel(_nothing(schema), forest, _with_margin(wanted, margin), (margin,), words, own)
-    if kind != "network":
+    if kind not in ("network", "smooth"):
         raise Refusal(f"there is no kind of model {str(kind)[:60]!r}")
-    layers = entries(model, "the model", "kind", "layers")["layers"]
+    smooth = ["activations"] if kind == "smooth" else []
+    layers = entries(model, "the model", "kind", "layers", *smooth)["layers"]
     stack = read_network(layers, len(schema.columns), meter)
     wanted, margin, rows = _conditions(target, len(stack[-1][1]), meter)
     exponents, weights, biases = integers(stack, rows, margin, grid, meter)
+    names: list[str] = []
+    if smooth:
+        names = read_activations(model["activations"], len(stack) - 1)
+        weights, biases = with_logistic(weights, biases, names, grid)
     network = exponents, weights, biases, columns_of(schema, weights[0], meter)
     sizes = ", ".join(str(len(bias)) for _, bias in stack[:-1]) or "no hidden neurons"
     words = f"Network: {len(schema.columns)} inputs, hidden layers of {sizes}"
-    curves = ((0, len(stack[-1][1]) - 1),) if curved else ()
-    own = fingerprint(stack, meter)
-    return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, own, curves)
+    words += f" with {', '.join(names)}" if names else ""
+    curves = ((0, len(stack[-1][1]) - 1),) if is_curve else ()
+    own = hashlib.sha256(canonical(model)).hexdigest() if smooth else fingerprint(stack, meter)
+    curved = [
+        frozenset(range(len(bias)) if name != "relu" else ()) for name, (_, bias) in zip(names, stack, strict=False)
+    ]
+    return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, own, curves, tuple(curved))
 
 
 def _conditions(target: _Target, outputs: int, meter: CheckBudget) -> tuple[str, float, ScoreRows]:
@@ -115,6 +128,8 @@ def _read_several(
         raise Refusal("the target asks for nothing")
     pairs = zip(members, targets, strict=True)
     read = [_read_one(one, schema, (own, planes), grid, meter) for one, own in pairs]
+    if any(one.logistic for one in read):
+        raise Refusal("a smooth network stands alone, not among several models")
     used = [(k, one) for k, (one, own) in enumerate(zip(read, targets, strict=True)) if own is not None]
     networks = [one.network for _, one in used if one.forest is None]
     starts = accumulate((len(network[2][-1]) for network in networks), initial=0)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from .box import Box, Extent
 from .knapsack import best_price, greedy, hull
 from .layers import SLOPE_BITS
+from .logistic import lines, values_on
 from .reading import AT_ONCE
 from .rules import ACTIVE, INACTIVE, literal_range, narrow
 from .schema import StatedNumeric
@@ -20,6 +21,8 @@ from .statement import ADDITIVE, MAXIMUM, SQUARED, Statement
 
 ONE = 1 << SLOPE_BITS
 
+Lines = tuple[list[int], list[int], list[int], list[int] | None]
+"""Of each neuron: slope and shift of the line above, slope below, and its shift (None: of ReLUs, 0)."""
 Bounds = list[list[tuple[int, int]]]
 """Layer, neuron: lower and upper bound of the pre-activation, in units of 2^-P."""
 
@@ -64,8 +67,10 @@ class Region:
         self.corner_costs: list[int] = []
         self.budget: int | None = None
         self.bounds: Bounds = []
-        self.chords: list[tuple[list[int], list[int], list[int]]] = []
-        """Layer: upper slope and intercept, and slope below, of each ReLU."""
+        self.chords: list[Lines] = []
+        """Layer: the lines above and below of each neuron."""
+        self.values: Bounds = []
+        """Layer, neuron: the least and the largest value of the activation, in units of 2^-P."""
         self._tick = statement.meter.tick if statement.slow else None
         fits = (not isinstance(box, Box) or narrow(statement, self.extent)) and self._clip()
         self.empty = not fits or (hidden and not self.bound(known))
@@ -175,8 +180,12 @@ class Region:
         """Take bounds that hold in a larger region, with the sides of split ReLUs; False when these contradict them."""
         self.bounds = [[self.extent.bounds(layer, i, *ends) for i, ends in enumerate(row)]
                        for layer, row in enumerate(known)]  # fmt: skip
-        self.chords = [_chords(row) for row in self.bounds]
-        return all(low <= high for row in self.bounds for low, high in row)
+        self.chords, self.values = [], []
+        if not all(low <= high for row in self.bounds for low, high in row):
+            return False
+        for layer in range(len(self.bounds)):
+            self._draw(layer)
+        return True
 
     def bound(self, known: Bounds | None) -> bool:
         """Bounds of every ReLU's pre-activation, layer by layer; False when a split ReLU cannot be on its side.
@@ -185,9 +194,10 @@ class Region:
         A literal leads nowhere, so it is bounded only where it is on a side.
         """
         statement = self.statement
-        self.bounds, self.chords = [], []
+        self.bounds, self.chords, self.values = [], [], []
         for layer in range(statement.layers - 1):
             bounds = []
+            curved = self._curved(layer)
             for i in range(statement.sizes[layer]):
                 low, high = known[layer][i] if known is not None else self._first_bounds(layer, i)
                 if layer == 0 and i >= statement.first_literal and (0, i) not in self.extent.sides:
@@ -195,10 +205,10 @@ class Region:
                     continue
                 side = self.extent.sides.get((layer, i), 0)
                 low, high = self.extent.bounds(layer, i, low, high)
-                if known is not None and layer and low < 0 < high:
+                if known is not None and layer and (low < 0 < high or i in curved):
                     least, most = self._interval(layer, i)
                     low, high = max(low, least), min(high, most)
-                unstable = (known is not None or layer > 0) and low < 0 < high
+                unstable = (known is not None or layer > 0) and (low < 0 < high or i in curved)
                 if side == ACTIVE or unstable:
                     high = min(high, self.highest(layer, i, 1))
                 if side == INACTIVE or unstable:
@@ -209,8 +219,27 @@ class Region:
             if known is None:  # what is kept, and what each leaf adds to it
                 statement.meter.keep(4 * sum(low.bit_length() + high.bit_length() for low, high in bounds))
             self.bounds.append(bounds)
-            self.chords.append(_chords(bounds))
+            self._draw(layer)
         return True
+
+    def _curved(self, layer: int) -> frozenset[int]:
+        """The neurons of a layer whose activation is the logistic function."""
+        return self.statement.logistic[layer] if self.statement.logistic else frozenset()
+
+    def _draw(self, layer: int) -> None:
+        """Lines and values of a layer whose bounds are known."""
+        bounds, grid, curved = self.bounds[layer], self.statement.grid, self._curved(layer)
+        above, shift, below = _chords(bounds)
+        lift = [0] * len(bounds) if curved else None
+        values = [(max(low, 0), max(high, 0)) for low, high in bounds]
+        for i in sorted(curved):
+            self.statement.meter.tick()
+            (above[i], shift[i]), (below[i], own) = lines(*bounds[i], grid)
+            values[i] = values_on(*bounds[i], grid)
+            assert lift is not None
+            lift[i] = own
+        self.chords.append((above, shift, below, lift))
+        self.values.append(values)
 
     def _first_bounds(self, layer: int, i: int) -> tuple[int, int]:
         """Bounds of a pre-activation of which nothing is known."""
@@ -222,14 +251,13 @@ class Region:
 
     def _interval(self, layer: int, i: int) -> tuple[int, int]:
         """Bounds of a pre-activation from those of the layer below, each at its worst."""
-        statement, below = self.statement, self.bounds[layer - 1]
+        statement, below = self.statement, self.values[layer - 1]
         row, low, high = statement.weight_rows[layer][i], 0, 0
         at_once = AT_ONCE if statement.slow else len(row)
         for start in range(0, len(row), at_once):
             statement.meter.tick()
             for w, (least, most) in zip(row[start : start + at_once], below[start : start + at_once], strict=False):
                 if most > 0:
-                    least = max(least, 0)
                     low += w * (least if w > 0 else most)
                     high += w * (most if w > 0 else least)
         bits, bias = statement.exponents[layer], statement.biases[layer][i]
@@ -272,7 +300,7 @@ class Region:
 
     def _replace(self, v: list[int], constant: int, layer: int, below: list[int]) -> int:
         """Coefficients of ReLUs become those of the pre-activations, in place; returns the constant."""
-        above, shift, _ = self.chords[layer]
+        above, shift, _, lift = self.chords[layer]
         slow, tick = self.statement.slow, self.statement.meter.tick
         for j, c in enumerate(v):
             if slow:
@@ -282,14 +310,19 @@ class Region:
                 constant += c * shift[j]
             elif c < 0:
                 v[j] = c * below[j]
+                if lift is not None:
+                    constant += c * lift[j]
         return constant
 
     def _below(self, layer: int, slopes: int) -> list[int]:
         start, size = self.statement.starts[layer], self.statement.sizes[layer]
         bits = f"{slopes >> start & (1 << size) - 1:0{size}b}"[::-1]
+        curved = self._curved(layer)
         return [
-            below if low >= 0 or high <= 0 else ONE if bit == "1" else 0
-            for bit, (low, high), below in zip(bits, self.bounds[layer], self.chords[layer][2], strict=True)
+            below if low >= 0 or high <= 0 or j in curved else ONE if bit == "1" else 0
+            for j, (bit, (low, high), below) in enumerate(
+                zip(bits, self.bounds[layer], self.chords[layer][2], strict=True)
+            )
         ]
 
     # ------------------------------------------------------------------ the most that a plane can reach

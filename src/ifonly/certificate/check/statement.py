@@ -19,6 +19,7 @@ from ...printing import quoted
 from ..format import canonical
 from .domains import KINDS, Domain, read_domains
 from .layers import MAX_WEIGHTS, Integers, beside, longest_number
+from .logistic import value_bounds
 from .models import read_model
 from .reading import (
     AT_ONCE,
@@ -34,7 +35,7 @@ from .reading import (
 from .rule_reading import OWN, read_rules
 from .rules import Rules, rooms
 from .schema import StatedChoice, StatedNumeric, StatedSchema, belongs, read_point, read_schema
-from .softmax import has_probability
+from .softmax import BITS, has_probability
 from .trees import StatedForest
 
 MAX_BITS = 2400
@@ -128,6 +129,8 @@ class Statement:
     """Numbers are so long, or features so many, that one sum may take long."""
     curves: tuple[tuple[int, int], ...]
     """Of the network's conditions, where those of a probability begin, and how many other classes there are."""
+    logistic: tuple[frozenset[int], ...]
+    """Of each hidden layer: the neurons whose activation is the logistic function; nothing for networks of ReLUs."""
     fingerprint: str
     """Of the network: the same as `Network.fingerprint`."""
     question: str
@@ -210,16 +213,44 @@ class Statement:
                 new, old = columns[int(point[g])], columns[int(self.factual[g])]
                 values = [z + (a - b << finer) for z, a, b in zip(values, new, old, strict=True)]
         bits = self.exponents[0] + finer
+        if self.logistic:
+            return self._least_conditions(values, bits)
         for k in range(1, self.layers):
             hidden = [max(z, 0) for z in values]
             shift = bits - self.grid
             sums = self.products(hidden, self.weight_rows[k])
             values = [z + (bias << shift) for z, bias in zip(sums, self.biases[k], strict=True)]
             bits += self.exponents[k]
-        for first, count in self.curves:
-            exact = [Fraction(value, 1 << bits) for value in values[first : first + count]]
-            values.append(0 if has_probability(exact) else -1)
-        return values
+        return [*values, *self._of_curves(values, bits)]
+
+    def _of_curves(self, values: list[int], bits: int) -> list[int]:
+        """Of each probability that is asked for: 0 where the conditions' values show it, -1 where they do not."""
+        exact = [
+            [Fraction(value, 1 << bits) for value in values[first : first + count]] for first, count in self.curves
+        ]
+        return [0 if has_probability(one) else -1 for one in exact]
+
+    def _least_conditions(self, values: list[int], bits: int) -> list[int]:
+        """Numbers that the conditions of a smooth network are at least, from the pre-activations of layer 0."""
+        ends = [(z, z) for z in values]
+        for k in range(1, self.layers):
+            curved, unit = self.logistic[k - 1], BITS
+            hidden = [
+                (value_bounds(low, bits)[0], value_bounds(high, bits)[1]) if j in curved
+                else (max(low, 0) << unit >> bits, -(-max(high, 0) << unit >> bits))
+                for j, (low, high) in enumerate(ends)
+            ]  # fmt: skip
+            bits, shift = unit + self.exponents[k], unit - self.grid
+            biases = [b << shift if shift >= 0 else b >> -shift for b in self.biases[k]]
+            high_biases = [b << shift if shift >= 0 else -(-b >> -shift) for b in self.biases[k]]
+            ends = []
+            for row, least, most in zip(self.weight_rows[k], biases, high_biases, strict=True):
+                self.meter.tick()
+                for w, (low, high) in zip(row, hidden, strict=False):
+                    least, most = least + w * (low if w > 0 else high), most + w * (high if w > 0 else low)
+                ends.append((least, most))
+        found = [low for low, _ in ends]
+        return [*found, *self._of_curves(found, bits)]
 
     def products(self, v: list[int], rows: Sequence[Sequence[int]]) -> list[int]:
         """The sum of products of v with each row; checks the time often enough, whatever the sizes."""
@@ -308,7 +339,7 @@ def read_statement(
         sizes, model.words, sizes[0] - len(rules.literals),
         model.forest, rooms(schema, rules.literals, grid), tuple(isinstance(f, StatedChoice) for f in schema.features),
         tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
-        model.curves, model.fingerprint, hashlib.sha256(canonical(question)).hexdigest(), meter,
+        model.curves, model.logistic, model.fingerprint, hashlib.sha256(canonical(question)).hexdigest(), meter,
     )  # fmt: skip
     return statement.about(factual)
 

@@ -28,6 +28,8 @@ from ifonly.printing import shown
 from ifonly.schema.arguments import items
 
 Floats = NDArray[np.float64]
+STATED = ("relu", "sigmoid", "tanh")
+"""Activations that a certificate can state."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +101,12 @@ class SmoothNetwork(Kind):
         layers = [(layer.weight, layer.bias) for layer in self.linear.layers]
         curves = [a if a != RELU else None for a in self.activations]
         return self.linear.operations or operations_of_layers(layers, curves)
+
+    def statement(self) -> dict[str, Any] | None:
+        """The stored weights and the activations by name, where certificates state all of them."""
+        if not all(isinstance(a, Activation) and a.name in STATED for a in self.activations):
+            return None
+        return {**self.linear.statement(), "activations": [a.name for a in self.activations]}
 
     def deployed_as(self, operations: OperationGraph) -> SmoothNetwork:
         """See `Network.deployed_as`."""

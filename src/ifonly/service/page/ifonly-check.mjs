@@ -858,8 +858,10 @@ function holds(literal, point) {
 
 const NORMS = { l0: "sum", l1: "sum", "l0+l1": "sum", l2: "square", linf: "max" };
 
-function readLayers(model, inputs, budget) {
-  const layers = listed(entries(model, "the model", "kind", "layers").layers, "the network");
+const ACTIVATIONS = ["relu", "sigmoid", "tanh"];
+
+function readLayers(model, inputs, budget, ...more) {
+  const layers = listed(entries(model, "the model", "kind", "layers", ...more).layers, "the network");
   let total = 0;
   const stack = layers.map((one, k) => {
     budget.look();
@@ -908,6 +910,46 @@ function expBounds([top, bottom]) {
   high += highTerm + 1n; // what follows is less than the last term
   for (let k = 0n; k < HALVINGS; k++) { low = (low * low) >> EXP_BITS; high = -(-(high * high) >> EXP_BITS); }
   return [low, high];
+}
+
+/** The logistic function 1 / (1 + exp(-z)) of z 2^-P from below and above, in units of 2^-256. */
+function logisticBounds(z, P) {
+  const one = 1n << EXP_BITS, far = FARTHEST << P, [low, high] = expBounds([least(abs(z), far), 1n << P]);
+  if (z < 0n) return [z < -far ? 0n : (one << EXP_BITS) / (one + high), ceil(one << EXP_BITS, one + low)];
+  return [(low << EXP_BITS) / (one + low), z > far ? one : ceil(high << EXP_BITS, one + high)];
+}
+
+/** Its derivative s (1 - s), in the same units. */
+function logisticSlope(z, P) {
+  const one = 1n << EXP_BITS, [low, high] = logisticBounds(abs(z), P);
+  return [(low * largest(one - high, 0n)) >> EXP_BITS, -(-(high * (one - low)) >> EXP_BITS)];
+}
+
+/** A line above the logistic function on [low, high]: slope in units of 2^-S, shift in units of 2^-(P + S), rounded up. */
+function lineAbove(low, high, P) {
+  const less = EXP_BITS - SLOPE, at = touching(low, high, P), point = at ?? high;
+  let slope;
+  if (at !== null || low === high) slope = logisticSlope(point, P)[0] >> less;
+  else slope = (largest(logisticBounds(high, P)[1] - logisticBounds(low, P)[0], 0n) << (P + SLOPE)) / ((high - low) << EXP_BITS);
+  const shifts = [];
+  if (low < 0n) for (const z of [low, least(high, 0n)]) shifts.push(-((-logisticBounds(z, P)[1] << (P + SLOPE)) >> EXP_BITS) - slope * z);
+  if (high >= 0n) {
+    const there = logisticBounds(point, P)[1], [flattest, steepest] = logisticSlope(point, P);
+    for (const z of [largest(low, 0n), high]) shifts.push(-(-((there << P) + (z > point ? steepest : flattest) * (z - point)) >> less) - slope * z);
+  }
+  return [slope, shifts.reduce(largest)];
+}
+
+/** The point above 0, nearest to the middle, whose tangent is above the lower end; null: the line is the chord. */
+function touching(low, high, P) {
+  if (high <= 0n) return null;
+  const far = FARTHEST << P, [left, right] = [low, high].map((end) => approximate(largest(least(end, far), -far), Number(P)));
+  const value = (x) => 1 / (1 + Math.exp(-x)), isAbove = (x) => { const v = value(x); return v + v * (1 - v) * (left - x) >= value(left); };
+  let bad = Math.max(0.5 * (left + right), 0), good = right;
+  if (low >= 0n || isAbove(bad)) good = bad;
+  else if (!isAbove(right)) return null;
+  else for (let k = 0; k < 14; k++) { const middle = 0.5 * (bad + good); if (isAbove(middle)) good = middle; else bad = middle; }
+  return largest(largest(least(F.floor(F.mul(fraction(good), [1n << P, 1n])), high), low), 0n);
 }
 
 /** Is  sum exp(-c) <= 1  for sure? */
@@ -1010,6 +1052,7 @@ function readModel(model, schema, target, P, budget, planes) {
   const targets = listed(entries(target, "the target of several models", "all").all, "the targets", members.length);
   if (targets.every((one) => one === null)) refuse("the target asks for nothing");
   const read = members.map((one, k) => readOne(one, schema, targets[k], P, budget, planes)), used = [...read.entries()].filter(([k]) => targets[k] !== null);
+  if (read.some((one) => one.logistic)) refuse("a smooth network stands alone, not among several models");
   const networks = used.filter(([, one]) => one.forest === null).map(([, one]) => one.network), forests = used.filter(([, one]) => one.forest !== null).map(([, one]) => one.forest);
   let before = 0;
   const curves = used.filter(([, one]) => one.forest === null).flatMap(([, one]) => {
@@ -1037,6 +1080,12 @@ function readOne(model, schema, target, P, budget, planes) {
     forest.curves = found.others > 0 ? [[0, found.others]] : [];
     return made(nothing(schema), forest, found, null);
   }
+  if (kind === "smooth") {
+    const stack = readLayers(model, schema.columns.length, budget, "activations"), names = listed(model.get("activations"), "the activations", stack.length - 1);
+    if (names.length === 0 || !names.every((name) => ACTIVATIONS.includes(name))) refuse(`the activations of hidden layers are ${ACTIVATIONS.join(", ")}`);
+    const found = asked(stack.at(-1).bias.length);
+    return { ...made(inWholeNumbers(stack, found, schema, P, budget, names), null, found, null), logistic: names.map((name, k) => (name === "relu" ? 0 : stack[k].bias.length)) };
+  }
   if (kind !== "network") refuse(`there is no kind of model ${short(kind)}`);
   const stack = readLayers(model, schema.columns.length, budget), found = asked(stack.at(-1).bias.length);
   return made(inWholeNumbers(stack, found, schema, P, budget), null, found, fingerprint(stack, budget));
@@ -1053,7 +1102,7 @@ function keepRow(row, budget) {
 }
 
 /** Layer k in units of 2^-e[k], biases of 2^-(e[k] + P); the last layer has the conditions. */
-function inWholeNumbers(stack, { rows, margin }, schema, P, budget) {
+function inWholeNumbers(stack, { rows, margin }, schema, P, budget, activations = []) {
   const exponents = [], weights = [], biases = [], last = stack.length - 1;
   stack.forEach(({ weight, bias }, k) => {
     const used = [...weight, bias, k === last ? [margin] : []], ends = k === last ? rows.map(([, d]) => exactly(d)) : [];
@@ -1072,6 +1121,13 @@ function inWholeNumbers(stack, { rows, margin }, schema, P, budget) {
     exponents.push(e);
     weights.push(exact);
     biases.push(keepRow(constant.map((b) => b << P), budget));
+  });
+  activations.forEach((name, k) => { // tanh(z) = 2 s(2 z) - 1
+    if (name !== "tanh") return;
+    weights[k] = weights[k].map((row) => row.map((w) => 2n * w));
+    biases[k] = biases[k].map((b) => 2n * b);
+    biases[k + 1] = biases[k + 1].map((b, i) => b - (weights[k + 1][i].reduce((sum, w) => sum + w, 0n) << P));
+    weights[k + 1] = weights[k + 1].map((row) => row.map((w) => 2n * w));
   });
   const first = weights[0];
   const columns = schema.features.map((f) => {
@@ -1330,6 +1386,7 @@ class Statement {
       const choice = features[g].options, column = this.columns[g][choice ? x : 0], times = choice ? 1n << BigInt(finest) : scaled(x, finest, "a value");
       if (times !== 0n) z = z.map((v, i) => v + times * column[i]);
     });
+    if (this.model.logistic) return this.leastConditions(z, bits);
     for (let k = 1; k < this.layers; k++) {
       const hidden = z.map((v) => (v > 0n ? v : 0n)), shift = bits - this.P;
       z = this.weights[k].map((row, i) => this.product(row, hidden) + (this.biases[k][i] << shift));
@@ -1337,6 +1394,30 @@ class Statement {
     }
     const curved = this.model.curves.map(([first, count]) => (hasProbability(z.slice(first, first + count).map((v) => [v, 1n << bits])) ? 0n : -1n));
     return [...z, ...curved, ...trees];
+  }
+  /** Numbers that the conditions of a smooth network are at least, from layer 0 in units of 2^-bits. */
+  leastConditions(z, bits) {
+    const shift = EXP_BITS - this.P;
+    let ends = z.map((v) => [v, v]);
+    for (let k = 1; k < this.layers; k++) {
+      const hidden = ends.map(([low, high], j) => {
+        if (j < this.model.logistic[k - 1]) return [logisticBounds(low, bits)[0], logisticBounds(high, bits)[1]];
+        return [(largest(low, 0n) << EXP_BITS) >> bits, -((-largest(high, 0n) << EXP_BITS) >> bits)];
+      });
+      ends = this.weights[k].map((row, i) => {
+        const bias = this.biases[k][i];
+        let low = shift >= 0n ? bias << shift : bias >> -shift, high = shift >= 0n ? low : -(-bias >> -shift);
+        row.forEach((w, j) => {
+          if ((j & 15) === 0) this.budget.tick();
+          low += w * hidden[j][w > 0n ? 0 : 1];
+          high += w * hidden[j][w > 0n ? 1 : 0];
+        });
+        return [low, high];
+      });
+      bits = EXP_BITS + BigInt(this.exponents[k]);
+    }
+    const found = ends.map(([low]) => low);
+    return [...found, ...this.model.curves.map(([first, count]) => (hasProbability(found.slice(first, first + count).map((v) => [v, 1n << bits])) ? 0n : -1n))];
   }
   product(a, b) {
     let sum = 0n;
@@ -1784,11 +1865,12 @@ class Region {
         let [low, high] = known !== null ? known[layer][i] : layer > 0 ? this.interval(layer, i) : [-this.highest(0, i, -1n), this.highest(0, i, 1n)];
         const side = extent.sides.get(`${layer},${i}`) ?? 0;
         [low, high] = boundsIn(extent, layer, i, [low, high]);
-        if (known !== null && layer > 0 && low < 0n && high > 0n) {
+        const curved = this.isLogistic(layer, i);
+        if (known !== null && layer > 0 && (curved || (low < 0n && high > 0n))) {
           const [from, to] = this.interval(layer, i);
           [low, high] = [largest(low, from), least(high, to)];
         }
-        const open = (known !== null || layer > 0) && low < 0n && high > 0n;
+        const open = (known !== null || layer > 0) && (curved || (low < 0n && high > 0n));
         if (side === 1 || open) high = least(high, this.highest(layer, i, 1n));
         if (side === -1 || open) low = largest(low, -this.highest(layer, i, -1n));
         if (low > high) return false;
@@ -1796,7 +1878,8 @@ class Region {
       }
       if (known === null) statement.budget.keep(4 * bounds.reduce((bits, [low, high]) => bits + bitLength(low) + bitLength(high), 0));
       this.bounds.push(bounds);
-      this.chords.push(bounds.map(([low, high]) => {
+      this.chords.push(bounds.map(([low, high], i) => {
+        if (this.isLogistic(layer, i)) return this.linesOf(low, high);
         if (low >= 0n) return { above: ONE, shift: 0n, below: ONE, stable: true };
         if (high <= 0n) return { above: 0n, shift: 0n, below: 0n, stable: true };
         const above = (high << SLOPE) / (high - low);
@@ -1805,14 +1888,23 @@ class Region {
     }
     return true;
   }
+  isLogistic(layer, i) { return this.statement.model.logistic !== undefined && i < this.statement.model.logistic[layer]; }
+  /** The lines around the logistic function, the one below by s(z) = 1 - s(-z), and its values, in units of 2^-P. */
+  linesOf(low, high) {
+    const { P, budget } = this.statement;
+    budget.tick();
+    const [above, shift] = lineAbove(low, high, P), [below, mirrored] = lineAbove(-high, -low, P);
+    const values = [(logisticBounds(low, P)[0] << P) >> EXP_BITS, -((-logisticBounds(high, P)[1] << P) >> EXP_BITS)];
+    return { above, shift, below, lift: (1n << (P + SLOPE)) - mirrored, stable: true, values };
+  }
   interval(layer, i) {
     const { statement } = this, below = this.bounds[layer - 1], row = statement.weights[layer][i], e = BigInt(statement.exponents[layer]);
     let low = statement.biases[layer][i], high = low;
     for (let j = 0; j < row.length; j++) {
       if ((j & 15) === 0) statement.budget.tick();
-      const w = row[j];
-      if (w === 0n || below[j][1] <= 0n) continue;
-      const from = largest(below[j][0], 0n), to = below[j][1];
+      const w = row[j], { values } = this.chords[layer - 1][j];
+      if (w === 0n || (!values && below[j][1] <= 0n)) continue;
+      const [from, to] = values ?? [largest(below[j][0], 0n), below[j][1]];
       low += w * (w > 0n ? from : to);
       high += w * (w > 0n ? to : from);
     }
@@ -1841,7 +1933,7 @@ class Region {
         if (v[j] === 0n) continue;
         const chord = this.chords[layer][j];
         if (v[j] > 0n) { constant += v[j] * chord.shift; v[j] *= chord.above; }
-        else if (chord.stable || slopes === null) v[j] *= chord.below;
+        else if (chord.stable || slopes === null) { if (chord.lift) constant += v[j] * chord.lift; v[j] *= chord.below; }
         else v[j] *= (slopes >> (start + BigInt(j))) & 1n ? ONE : 0n;
       }
       constant = (constant << e) + statement.product(v, layer === 0 ? this.first : statement.biases[layer]);
@@ -2020,7 +2112,7 @@ class Tree {
   multipliers(value, where) {
     const { statement } = this, [conditions, neurons] = listed(value, `${where}: the multipliers`, 2), last = statement.layers - 1;
     statement.budget.tick();
-    if (statement.forest !== null || statement.rules.any || last === 0) refuse(`${where}: multipliers are for networks with hidden layers, without rules`);
+    if (statement.forest !== null || statement.rules.any || last === 0 || statement.model.logistic) refuse(`${where}: multipliers are for networks with hidden layers of ReLUs, without rules`);
     return [
       listed(conditions, `${where}: the conditions' multipliers`, statement.sizes[last]).map((m) => whole(m, `${where}: a condition's multiplier`, 0n, LARGEST)),
       listed(neurons, `${where}: the neurons' multipliers`, statement.starts[last]).map((m) => (m === null ? null : whole(m, `${where}: a neuron's multiplier`, -LARGEST, LARGEST))),
