@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from ifonly import (
     Accepted,
     AcceptedBySome,
     Categorical,
+    Distance,
     Explainer,
     Integer,
     Limits,
@@ -30,7 +33,7 @@ from ifonly import (
 )
 from ifonly.certifying.identity import compared_model
 from ifonly.errors import QuestionError
-from ifonly.methods import MipObj
+from ifonly.methods import MipObj, Search
 from ifonly.model import network_model
 
 SCHEMA = Schema([Real("Income", 0, 100), Integer("Debts", 0, 10), Categorical("Job", ["clerk", "nurse"])])
@@ -193,3 +196,41 @@ def test_a_search_that_is_cut_short_keeps_the_bound_of_fewer_models() -> None:
             compared += 1
             assert both.lower >= alone.lower - 1e-9
     assert compared
+
+
+@pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
+def test_several_networks_agree_with_all_rows_of_a_finite_space(norm: str) -> None:
+    compare_with_all_rows(norm, range(12))
+
+
+def compare_with_all_rows(norm: str, seeds: Iterable[int]) -> None:
+    """Networks of random weights and depths, searched, beside the nearest row of all."""
+    schema = Schema([Integer("a", 0, 6), Integer("b", 0, 5), Categorical("c", ["x", "y", "z"]), Integer("d", 0, 4)])
+    rows = np.array(list(itertools.product(range(7), range(6), range(3), range(5))), dtype=float)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        models = [random_network(rng, schema) for _ in range(rng.integers(2, 6))]
+        point = rows[rng.integers(len(rows))]
+        scores = np.array([model.scores(rows)[:, 0] for model in models])
+        accepted = (scores >= 1e-6).all(axis=0)
+        if (np.abs(scores) < 1e-4).any() or accepted[(rows == point).all(axis=1)].any():
+            continue
+        explainer = Explainer(models[0]).using(Search(table_rows=0), reasons=False)
+        others = [Accepted(by=one, target=1, name=f"model {k}") for k, one in enumerate(models[1:])]
+        answer = explainer.explain(schema.row(point), target=1, distance=Distance(norm), constraints=others)
+        if accepted.any():
+            nearest = Distance(norm).between(schema, point, rows[accepted]).min()
+            assert answer.status == "nearest", seed
+            assert answer.upper == pytest.approx(nearest, abs=1e-6), seed
+        else:
+            assert answer.status == "none exists", seed
+
+
+def random_network(rng: np.random.Generator, schema: Schema) -> Model:
+    """Of one to three hidden layers, accepting a share of the rows."""
+    sizes = [6, *rng.integers(2, 7, size=rng.integers(1, 4)), 1]
+    layers = [
+        (rng.normal(size=(n, m)), rng.normal(size=n) - (rng.normal() if n == 1 else 2.0))
+        for m, n in itertools.pairwise(sizes)
+    ]
+    return network_model(Network.of(layers), schema, classes=(0, 1))

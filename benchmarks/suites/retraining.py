@@ -34,6 +34,8 @@ from benchmarks.terminal import console
 from ifonly import Accepted, Distance, Explainer, Limits, RobustToWeights, datasets, import_model
 from ifonly.model.own_layers import own_layers
 from ifonly.model.weight_box import WeightBox
+from ifonly.problem.rules import merged
+from ifonly.problem.rules.derived import derived_features
 
 TRAINING_ROWS = 2000
 BOOTSTRAPS = 5
@@ -153,7 +155,7 @@ def _ways(
     def rnce(row: Any) -> Any:
         if not accepted.any():
             return None, False
-        away = Distance().between(model.schema, model.schema.read(row), rows[accepted])
+        away = _distance(model.schema).between(model.schema, model.schema.read(row), rows[accepted])
         return model.schema.row(rows[accepted][away.argmin()]), False
 
     return {
@@ -162,8 +164,14 @@ def _ways(
     }  # fmt: skip
 
 
+def _distance(schema: Any) -> Distance:
+    """As answers count it: a derived feature follows others and counts next to nothing."""
+    return Distance().without(derived_features(merged(schema)))
+
+
 def _outcome(model: Any, ask: Callable[..., Any], people: dict[int, Any], way: str, records: Records) -> Outcome:
     found, schema = Outcome(), model.schema
+    distance = _distance(schema)
     if any((way, i) not in records.known for i in people):
         ask(next(iter(people.values())))  # compiled and prepared
     for i, person in people.items():
@@ -178,7 +186,7 @@ def _outcome(model: Any, ask: Callable[..., Any], people: dict[int, Any], way: s
         if told["point"] is None or model.decide(model.scores(np.array([told["point"]])))[0] != 1:
             continue
         found.rows.append(np.array(told["point"]))
-        found.distance.append(float(Distance().between(schema, schema.read(person), found.rows[-1])))
+        found.distance.append(float(distance.between(schema, schema.read(person), found.rows[-1])))
         found.proven += told["proven"]
     return found
 

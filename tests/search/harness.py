@@ -160,8 +160,8 @@ class Node:
         kernel = compiled(network.bound_layer)
         return sum(
             int(
-                kernel(self.pack, layer, self.person.slack, self.zl, self.zu, self.budget - self.base_cost, self.items,
-                       self.F, self.I, self.scratch.Wc)
+                kernel(self.pack, layer, layout.ALL_GROUPS, self.person.slack, self.zl, self.zu,
+                       self.budget - self.base_cost, self.items, self.F, self.I, self.scratch.Wc)
             )
             for layer in range(self.pack.layers - 1)
         )  # fmt: skip

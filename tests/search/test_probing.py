@@ -104,7 +104,7 @@ def bounded(seed: int, norm: object, outputs: int) -> tuple[Node, OpenNode, Cut]
     compiled(network.begin_losses)(box.pack, box.person, box.F)
     box.bound_hidden()
     for layer in range(1, box.pack.layers - 1):
-        compiled(network.layer_losses)(box.pack, layer, box.zu, box.F)
+        compiled(network.layer_losses)(box.pack, layer, layout.ALL_GROUPS, box.zu, box.F)
     side = np.zeros(len(box.zl), dtype=np.uint8)
     for h, which in zip(np.flatnonzero((box.zl < 0) & (box.zu > 0))[:2], (ACTIVE, INACTIVE), strict=False):
         side[h] = which

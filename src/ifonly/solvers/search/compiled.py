@@ -47,7 +47,7 @@ def no_people() -> tuple[Pack, PackedPeople, Floats, Floats, Ints]:
     index = np.zeros((TOUCHES, 3), dtype=np.int64)
     index[SIZES, :2] = 1
     number, nobody, nodes = np.zeros(1), np.zeros(0), np.zeros(0, dtype=np.int64)
-    pack = Pack(ADDITIVE, 1, 0.0, 0.0, index, np.zeros((3, 1)), number, number, np.zeros((1, 1)), 0, 0)
+    pack = Pack(ADDITIVE, 1, 0.0, 0.0, index, np.zeros((3, 1)), number, number, np.zeros((1, 1)), 0, 0, 1)
     flat, cube, marks = np.zeros((0, 1)), np.zeros((0, 2, 1)), np.zeros((0, 1), dtype=np.uint8)
     people = PackedPeople(flat, cube, marks, flat, np.zeros((0, 1), dtype=np.int64), flat, cube, cube, nodes, nobody)
     return pack, people, flat, nobody, nodes

@@ -54,7 +54,8 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
     stack = [(first, lowered.layers[0][1]), *lowered.layers[1:]]
     sizes = [lowered.width, *(len(bias) for _, bias in stack)]
     rules, pairs = len(lowered.required), len(lowered.partners)
-    index = np.zeros((layout.TOUCHES + rules, max(lowered.features, len(sizes), rules, pairs) + 1), dtype=np.int64)
+    longest = max(lowered.features, len(sizes), rules, pairs, sum(sizes[1:]))
+    index = np.zeros((layout.TOUCHES + rules, longest + 1), dtype=np.int64)
     index[layout.RULE_LAYER : layout.RULE_PLACE + 1, :rules] = lowered.required.T
     index[layout.PARTNERED : layout.PARTNER + 1, :pairs] = lowered.partners.T
     index[layout.UNCOUNTED, : lowered.features] = ~lowered.counts
@@ -66,6 +67,9 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
     index[layout.SIZES, : len(sizes)] = sizes
     index[layout.WEIGHT_AT, 1 : len(stack)] = np.cumsum([weight.size for weight, _ in stack])[:-1]
     index[layout.BIAS_AT, 1 : len(stack)] = np.cumsum(sizes[1:])[:-1]
+    index[layout.READS_FROM : layout.READS_TO + 1, : sum(sizes[1:])] = _parts_read(stack)
+    group = _groups([weight for weight, _ in stack])
+    index[layout.GROUP, : len(group)] = group
     return Pack(
         norm=NORMS[lowered.norm],
         layers=len(stack),
@@ -78,7 +82,37 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
         first=np.ascontiguousarray(first),
         rules=rules,
         pairs=pairs,
+        groups=int(group.max()) + 1,
     )
+
+
+def _parts_read(stack: Sequence[tuple[Floats, Floats]]) -> NDArray[np.int64]:
+    """The first and the last number but one of what each neuron reads of the layer below it."""
+    parts = []
+    for weight, _ in stack:
+        some = weight != 0.0
+        any_read = some.any(axis=1)
+        last = weight.shape[1] - some[:, ::-1].argmax(axis=1)
+        parts.append(np.where(any_read, [some.argmax(axis=1), last], 0))
+    return np.concatenate(parts, axis=1)
+
+
+def _groups(weights: Sequence[Floats]) -> NDArray[np.int64]:
+    """Of each neuron, outputs last, which group of conditions depends on it, or RULE_GROUP: conditions are apart that
+    no weight above the first layer connects."""
+    if len(weights) == 1:
+        return np.zeros(len(weights[0]), dtype=np.int64)
+    above = np.eye(len(weights[-1]), dtype=bool)  # (neuron of a layer, condition)
+    reached = [above]
+    for weight in reversed(weights[1:]):
+        above = ((weight != 0.0).T.astype(np.float32) @ above.astype(np.float32)) > 0.0
+        reached.insert(0, above)
+    marks = np.concatenate(reached)
+    together = (marks.astype(np.float32).T @ marks.astype(np.float32)) > 0.0
+    while not np.array_equal(wider := (together.astype(np.float32) @ together.astype(np.float32)) > 0.0, together):
+        together = wider
+    group = np.unique(together.argmax(axis=1), return_inverse=True)[1]  # of a condition
+    return np.where(marks.any(axis=1), group[marks.argmax(axis=1)], layout.RULE_GROUP)
 
 
 def pack_people(lowered: Lowered, people: Allowed, errors: Errors, box: Floats, z: Floats) -> PackedPeople:

@@ -1,4 +1,4 @@
-"""Several models in one question: those that the nearest row of the others is refused by are added one at a time.
+"""Several models in one question: those that refuse the nearest row of the others are added, the worst first.
 
 The nearest row that some of the models accept is a relaxation: nothing that all accept is nearer. If the others accept
 it, too, under any rounding, it is the nearest row of all; if there is none, there is none of all. So a model that does
@@ -25,6 +25,11 @@ from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
 Prepare = Callable[[Question, Tolerances], Solver]
+
+AT_ONCE = 4
+"""How many networks are added at a time, also some that do not refuse where no more are left: a box is bounded for
+those that matter in it (`kernels.groups`), so that one search costs less than one after another. Other models are added
+one at a time."""
 
 
 @dataclass(frozen=True)
@@ -74,28 +79,36 @@ class SeveralModels:
             claims = self._under(models, points[people], rest, threads, _counted(listen, result))
             seconds[people] += (time.perf_counter() - begun) / len(people)
             nodes[people] += claims.nodes
-            worst = self._worst(models, points[people], claims)
+            refusing = self._refusing(models, points[people], claims)
             for k, i in enumerate(people):
                 claim = replace(claims[k], nodes=int(nodes[i]), seconds=float(seconds[i]), record=None)
                 claim = best[i] = _with_bound_of(best.get(i), claim)
                 doubtful = claim.point is None and claim.lower < math.inf and claim.stop is None
                 if doubtful and len(models) < len(self.target.models):  # only some rounding accepts: do all models?
                     waiting.setdefault(tuple(range(len(self.target.models))), []).append(i)
-                elif worst[k] < 0:
+                elif not refusing[k]:
                     result[i] = claim
                 elif claim.stop is not None or rest.reached(nodes=int(claims.nodes[k])) is not None:
                     stop = claim.stop or rest.reached(nodes=int(claims.nodes[k]))
                     result[i] = replace(claim, point=None, stop=stop, lower_any_rounding=None)
                 else:
-                    waiting.setdefault(self._with(models, int(worst[k])), []).append(i)
+                    waiting.setdefault(self._with(models, refusing[k]), []).append(i)
         if listen is not None:
             listen(Progress(finished=len(points), people=len(points)))
         return [claim for claim in result if claim is not None]
 
-    def _with(self, models: tuple[int, ...], more: int) -> tuple[int, ...]:
-        """These models and one more, which may make some of them needless: those are added only if they refuse."""
-        function = self.target.models[more].function
-        return tuple(sorted([k for k in models if not function.implies(self.target.models[k].function)] + [more]))
+    def _with(self, models: tuple[int, ...], refusing: list[int]) -> tuple[int, ...]:
+        """These models and some of those that refuse, which may make others needless: these are added only if they
+        refuse."""
+        functions = [one.function for one in self.target.models]
+        others = [k for k in range(len(functions)) if k not in models]
+        networks = all(functions[k].search == "network" for k in (*models, *others))
+        if networks and len(others) <= AT_ONCE:
+            refusing = [*refusing, *(k for k in others if k not in refusing)]
+        more = refusing[: AT_ONCE if networks else 1]
+        together = [*models, *more[1:]]
+        needed = [k for k in together if not functions[more[0]].implies(functions[k])]
+        return tuple(sorted([*needed, more[0]]))
 
     def _under(
         self, models: tuple[int, ...], points: Floats, limits: Limits, threads: int, listen: Listener | None
@@ -112,10 +125,10 @@ class SeveralModels:
             return Claims.of([nothing] * len(points), points)
         return prepared.claims(points, limits, threads, listen)
 
-    def _worst(self, models: tuple[int, ...], points: Floats, claims: Claims) -> NDArray[np.int64]:
-        """Of each claimed row, the model outside of these that refuses it by most, in units of how far the person was
-        from it; -1 if none refuses, or there is no row."""
-        worst, most = np.full(len(points), -1), np.full(len(points), -math.inf)
+    def _refusing(self, models: tuple[int, ...], points: Floats, claims: Claims) -> list[list[int]]:
+        """Of each claimed row, the models outside of these that refuse it, those first that do by most in units of how
+        far the person was from them; none where there is no row."""
+        shares = np.full((len(points), len(self.target.models)), -math.inf)
         rows = np.flatnonzero(claims.found)
         for k, member in enumerate(self.question.members if len(rows) else ()):
             if k in models:
@@ -124,10 +137,9 @@ class SeveralModels:
             if not len(refused):
                 continue
             short, before = (-member.score_margin(x[refused])[0] for x in (claims.points, points))
-            share = short / np.maximum(np.abs(before), 1e-12)
-            more = share > most[refused]
-            worst[refused[more]], most[refused[more]] = k, share[more]
-        return worst
+            shares[refused, k] = short / np.maximum(np.abs(before), 1e-12)
+        order = np.argsort(-shares, axis=1, kind="stable")
+        return [[int(k) for k in line if shares[i, k] > -math.inf] for i, line in enumerate(order)]
 
 
 def _with_bound_of(earlier: Claim | None, claim: Claim) -> Claim:

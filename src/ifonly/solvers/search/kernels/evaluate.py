@@ -11,11 +11,15 @@ from ifonly.solvers.search.kernels.candidates import ROBUSTLY_HOLDS, newton, rea
 from ifonly.solvers.search.kernels.closed_forms import solve_plane
 from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
 from ifonly.solvers.search.kernels.fine_grids import round_together
+from ifonly.solvers.search.kernels.groups import begin_groups, group_of
 from ifonly.solvers.search.kernels.layout import (
+    ALL_GROUPS,
     ALPHA,
     BASE,
     BEST,
     BIAS_AT,
+    BOUNDED_GROUP,
+    CONDITION_BOUND,
     FIRST,
     HALT,
     HIGH,
@@ -34,6 +38,7 @@ from ifonly.solvers.search.kernels.layout import (
     ROW_KIND,
     ROWS,
     RULE,
+    RULE_GROUP,
     RULE_LAYER,
     RULE_PLACE,
     SIZES,
@@ -94,12 +99,8 @@ def evaluate(pack, person, s, r, node, tree, tries):
     if cut.base_cost == math.inf:
         return math.inf, UNSPLIT, 0.0
     items = cut.items
-    for h in range(len(node.zl)):
-        F[ALPHA, h] = 1.0 if node.zu[h] > -node.zl[h] else 0.0
-    begin_losses(pack, person, F)
-    for layer in range(1, pack.layers - 1):
-        layer_losses(pack, layer, node.zu, F)
-    bound, unstable = _bound_layers(pack, person, s, node, cut, tree, limit)
+    group = _begin_bounds(pack, person, s, node)
+    bound, unstable = _bound_layers(pack, person, s, node, cut, tree, limit, group)
     if bound >= limit:
         return bound, UNSPLIT, 0.0
     if I[HALT, 0] != 0:
@@ -107,7 +108,11 @@ def evaluate(pack, person, s, r, node, tree, tries):
     ruled = _bound_rules(pack, person, node, cut, s)
     if ruled >= limit:
         return ruled, UNSPLIT, 0.0
-    bound, binding, binding_constant, closed = _bound_conditions(pack, person, s, node, cut, tree, unstable)
+    if group == RULE_GROUP:
+        bound, binding, binding_constant, closed, more = _bound_groups(pack, person, s, node, cut, tree, limit)
+        unstable += more
+    else:
+        bound, binding, binding_constant, closed = _bound_conditions(pack, person, s, node, cut, tree, unstable)
     if closed:
         return bound, UNSPLIT, 0.0
     bound = max(bound, ruled)
@@ -139,6 +144,22 @@ def evaluate(pack, person, s, r, node, tree, tries):
         return _bound_together(pack, person, s, tree, node, cut, bound, hopeless, np.int64(0) if splits else unstable)
     split, value = _split_of_one_plane(pack, person, node, items, unstable, s)
     return bound, split, value
+
+
+@njit(**ONCE)
+def _begin_bounds(pack, person, s, node):
+    """Slopes and losses by the bounds of the parent. Returns which neurons are bounded first: all, or where conditions
+    are in several groups those of rules.
+    """
+    F = s.F
+    for h in range(len(node.zl)):
+        F[ALPHA, h] = 1.0 if node.zu[h] > -node.zl[h] else 0.0
+    begin_losses(pack, person, F)
+    for layer in range(1, pack.layers - 1):
+        layer_losses(pack, layer, ALL_GROUPS, node.zu, F)
+    by_group = pack.groups > 1 and s.B.shape[0] == 0  # a record has the slopes of all
+    begin_groups(pack, s, np.int64(0) if by_group else np.int64(1))
+    return RULE_GROUP if by_group else ALL_GROUPS
 
 
 @njit(**ONCE)
@@ -195,25 +216,36 @@ def _split_of_one_plane(pack, person, node, items, unstable, s):
 
 
 @njit(**INNER)
-def _bound_layers(pack, person, s, node, cut, tree, limit):
-    """Bound the neurons layer by layer, trying the conditions with what is known before each. Returns a bound, which
-    counts only if it closes the box, and how many neurons are unstable.
+def _solve_condition(pack, person, s, node, cut, r, slopes):
+    """The bound of condition r's plane, the plane's constant, and what rounding can do to it."""
+    F, last = s.F, pack.layers - 1
+    constant = neuron_plane(pack, last, r, 1.0, node.zl, node.zu, slopes, np.int64(0), cut.width, F, s.Wc)
+    loss = plane_loss(person.slack[pack.index[BIAS_AT, last] + r], F)
+    constant += loss - person.need[LOW, r]
+    return solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, s.I), constant, loss
+
+
+@njit(**INNER)
+def _bound_layers(pack, person, s, node, cut, tree, limit, group):
+    """Bound the neurons layer by layer, of one group or of all, trying its conditions with what is known before each.
+    Returns a bound, which counts only if it closes the box, and how many neurons are unstable.
     """
     F, I, last = s.F, s.I, pack.layers - 1
-    out_at = pack.index[BIAS_AT, last]
     bound, unstable = -1.0, 0
     for layer in range(last):
         for r in range(pack.index[SIZES, pack.layers]):
-            constant = neuron_plane(pack, last, r, 1.0, node.zl, node.zu, F[ALPHA], np.int64(0), cut.width, F, s.Wc)
-            constant += plane_loss(person.slack[out_at + r], F) - person.need[LOW, r]
-            bound = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, I)
+            if group != ALL_GROUPS and (layer == 0 or group_of(pack, r) != group):  # tried before the first layer
+                continue
+            bound = _solve_condition(pack, person, s, node, cut, r, F[ALPHA])[0]
             if bound >= limit:
                 _keep_row(s, tree, r, F[ALPHA])
                 return bound, unstable
         budget = limit - cut.base_cost
-        unstable += bound_layer(pack, layer, person.slack, node.zl, node.zu, budget, cut.items, F, I, s.Wc)
+        unstable += bound_layer(pack, layer, group, person.slack, node.zl, node.zu, budget, cut.items, F, I, s.Wc)
         if layer + 1 < last:
-            layer_losses(pack, layer + 1, node.zu, F)
+            layer_losses(pack, layer + 1, group, node.zu, F)
+    if group >= 0:
+        I[BOUNDED_GROUP, group] = 1
     return bound, unstable
 
 
@@ -224,21 +256,16 @@ def _bound_conditions(pack, person, s, node, cut, tree, unstable):
 
     Returns (bound, binding condition, constant of its plane less what it must clear, whether the box is closed).
     """
-    F, I, last = s.F, s.I, pack.layers - 1
-    out_at = pack.index[BIAS_AT, last]
-    bound, binding, binding_constant = -1.0, np.int64(0), 0.0
-    binding_loss = 0.0
+    F, I = s.F, s.I
+    bound, binding, binding_constant, binding_loss = -1.0, np.int64(0), 0.0, 0.0
     slopes = F[ALPHA]
     for attempt in range(2):
         for r in range(pack.index[SIZES, pack.layers]):
             if attempt == 1 and r != binding:
                 continue
-            constant = neuron_plane(pack, last, r, 1.0, node.zl, node.zu, slopes, np.int64(0), cut.width, F, s.Wc)
-            constant += plane_loss(person.slack[out_at + r], F) - person.need[LOW, r]
-            c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, I)
+            c, constant, loss = _solve_condition(pack, person, s, node, cut, r, slopes)
             if c > bound:
-                bound, binding, binding_constant = c, r, constant
-                binding_loss = plane_loss(person.slack[out_at + r], F)
+                bound, binding, binding_constant, binding_loss = c, r, constant, loss
                 keep_plane(cut, F)
                 _keep_row(s, tree, r, slopes)
         if bound >= cutoff(pack, tree.number):
@@ -251,6 +278,46 @@ def _bound_conditions(pack, person, s, node, cut, tree, unstable):
             set_pattern(F)
             slopes = F[PATTERN]
     return bound, binding, binding_constant - CLEAR * binding_loss, False
+
+
+@njit(**INNER)
+def _bound_groups(pack, person, s, node, cut, tree, limit):
+    """The same where conditions are in several groups: all with the bounds of the parent, then with those of the node
+    while the binding one does not have them. Returns the number of unstable neurons, too.
+    """
+    F, I, unstable = s.F, s.I, 0
+    bound, binding, binding_constant, binding_loss = -1.0, np.int64(0), 0.0, 0.0
+    group = ALL_GROUPS
+    while True:
+        for r in range(pack.index[SIZES, pack.layers]):
+            if group != ALL_GROUPS and group_of(pack, r) != group:
+                continue
+            c, constant, loss = _solve_condition(pack, person, s, node, cut, r, F[ALPHA])
+            F[CONDITION_BOUND, r] = c
+            if c > bound:
+                bound, binding, binding_constant, binding_loss = c, r, constant, loss
+                keep_plane(cut, F)
+                _keep_row(s, tree, r, F[ALPHA])
+                if bound >= limit:
+                    return bound, binding, binding_constant, True, unstable
+        group = group_of(pack, binding)
+        if I[BOUNDED_GROUP, group] != 0 or I[HALT, 0] != 0:
+            break
+        c, more = _bound_layers(pack, person, s, node, cut, tree, limit, group)
+        unstable += more
+        if c >= limit:
+            return c, binding, binding_constant, True, unstable
+    realise(pack, cut.items, F[PLANE_BEST], F[TAKE_BEST], F, I)
+    try_point(pack, person, tree, F)
+    if unstable > 0:
+        set_pattern(F)
+        c, constant, loss = _solve_condition(pack, person, s, node, cut, binding, F[PATTERN])
+        if c > bound:
+            bound, binding_constant, binding_loss = c, constant, loss
+            keep_plane(cut, F)
+            _keep_row(s, tree, binding, F[PATTERN])
+    closed = bound >= cutoff(pack, tree.number)
+    return bound, binding, binding_constant - CLEAR * binding_loss, closed, unstable
 
 
 @njit(**INNER)

@@ -59,7 +59,12 @@ PARTNERED, PARTNER = 7, 8
 """A feature, and the one without which it does not change."""
 UNCOUNTED = 9
 """Not 0: that the feature changes does not count."""
-TOUCHES = 10
+READS_FROM, READS_TO, GROUP = 10, 11, 12
+"""Of each neuron, outputs last: which part of the layer below it reads, and its group: neurons and conditions that are
+connected by weights above the first layer, as those of one model of several are (`groups`). RULE_GROUP: no condition
+depends on it."""
+RULE_GROUP, ALL_GROUPS = np.int64(-1), np.int64(-2)
+TOUCHES = 13
 """From here on one row per rule: does it look at the feature?"""
 # ---- Pack.price (float64 rows, one entry per feature)
 RATE, JUMP, RATE_DOWN = 0, 1, 2
@@ -87,7 +92,9 @@ of the row: what it can do to the last plane, to a sum of 1 (0: the row is not f
 PLANE_LOSS, UNIT_LOSS, LOST = -1, -2, -3
 OMEGA, PI = 27, 28
 """Per neuron, and per condition: the multipliers of the last relaxation that was bounded."""
-FLOAT_ROWS = 29
+CONDITION_BOUND = 29
+"""Per condition of several groups: the bound of its plane when it was last made in the node."""
+FLOAT_ROWS = 30
 
 # ---- Scratch.I (int64 rows)
 FEATURE, FIRST, ITEM_KIND, TAKEN, COLUMN = 0, 1, 2, 3, 4
@@ -95,7 +102,9 @@ HALT = 5
 """In its first place, set from outside: anything but 0 ends the search of a person, in the middle of a node if need be.
 What a node has skipped then leaves its bounds wider, never wrong.
 """
-INT_ROWS = 6
+BOUNDED_GROUP = 6
+"""By group: 1 if its neurons were bounded in this node; else they have the bounds of its parent."""
+INT_ROWS = 7
 
 # ---- Scratch.LF (float64 rows) and Scratch.LI (int64 rows): the linear program
 REACH, REDUCED, UPPER, VALUE, ROW, BASIC_VALUE = 0, 1, 2, 3, 4, 5
@@ -160,6 +169,7 @@ class Pack(NamedTuple):
     """The first layer over unrolled columns."""
     rules: int
     pairs: int
+    groups: int
 
 
 class PackedPerson(NamedTuple):

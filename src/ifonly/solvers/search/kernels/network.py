@@ -9,10 +9,12 @@ from numba import njit
 from ifonly.solvers.search.kernels.closed_forms import item_gains, most_gain
 from ifonly.solvers.search.kernels.layout import (
     ACT,
+    ALL_GROUPS,
     ALPHA,
     BIAS_AT,
     CHOICE,
     FIRST,
+    GROUP,
     HALT,
     INNER,
     KIND,
@@ -23,6 +25,8 @@ from ifonly.solvers.search.kernels.layout import (
     OUT,
     PLANE,
     PLANE_LOSS,
+    READS_FROM,
+    READS_TO,
     SIZES,
     START,
     UNIT_LOSS,
@@ -73,7 +77,7 @@ def pass_down(pack, layer, constant, lost, F):
         if c != 0.0:
             constant += c * pack.biases[at + j]
             lost += abs(c) * loss[at + j]
-            for t in range(m):
+            for t in range(pack.index[READS_FROM, at + j], pack.index[READS_TO, at + j]):
                 nu[below + t] += c * pack.weights[w + j * m + t]
     for t in range(m):
         v[t] = nu[below + t]
@@ -168,23 +172,28 @@ def begin_losses(pack, person, F):
 
 
 @njit(**INNER)
-def layer_losses(pack, layer, size, F):
-    """Fill LOSS for a hidden layer above the first: in units of all operations, what its neurons add up to at most,
-    where the activations below are between 0 and `size`, or its negative.
+def layer_losses(pack, layer, group, size, F):
+    """Fill LOSS for a hidden layer above the first, of one group or of all: in units of all operations, what its
+    neurons add up to at most, where the activations below are between 0 and `size`, or its negative.
     """
     m, at = pack.index[SIZES, layer], pack.index[BIAS_AT, layer]
     below, w = pack.index[BIAS_AT, layer - 1], pack.index[WEIGHT_AT, layer]
     unit = F[LOSS, UNIT_LOSS]
     for j in range(pack.index[SIZES, layer + 1]):
+        if group != ALL_GROUPS and pack.index[GROUP, at + j] != group:
+            continue
         total = abs(pack.biases[at + j])
-        for t in range(m):
+        for t in range(pack.index[READS_FROM, at + j], pack.index[READS_TO, at + j]):
             total += abs(pack.weights[w + j * m + t]) * max(size[below + t], 0.0)
         F[LOSS, at + j] = unit * total
 
 
 @njit(**INNER)
-def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
-    """Tighten zl and zu (in place) for every ReLU of a layer that is still unstable; returns how many remain so."""
+# size: an inner kernel, as neuron_plane
+def bound_layer(pack, layer, group, slack, zl, zu, budget, items, F, I, Wc):
+    """Tighten zl and zu (in place) for every ReLU of a layer, of one group or of all, that is still unstable; returns
+    how many remain so.
+    """
     norm = pack.norm
     width = I[FIRST, items]
     a, alpha = F[PLANE], F[ALPHA]
@@ -194,7 +203,7 @@ def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
         if I[HALT, 0] != 0:
             break
         h = at + i
-        if zl[h] >= 0.0 or zu[h] <= 0.0:
+        if zl[h] >= 0.0 or zu[h] <= 0.0 or (group != ALL_GROUPS and pack.index[GROUP, h] != group):
             continue
         for way in range(2):  # up, down
             sign = 1.0 - 2.0 * way
@@ -256,7 +265,7 @@ def forward_layer(pack, layer, F):
     values = F[V]
     for i in range(pack.index[SIZES, layer + 1]):
         s = pack.biases[at + i]
-        for j in range(m):
+        for j in range(pack.index[READS_FROM, at + i], pack.index[READS_TO, at + i]):
             s += pack.weights[w + i * m + j] * values[j]
         if layer == pack.layers - 1:
             F[OUT, i] = s

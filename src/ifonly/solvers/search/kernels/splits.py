@@ -10,11 +10,13 @@ from ifonly.solvers.search.kernels.layout import (
     ACTIVE,
     BASE,
     BIAS_AT,
+    BOUNDED_GROUP,
     CHOICE,
     DOWN,
     FEATURE,
     FIRST,
     GRID_OFFSET,
+    GROUP,
     INACTIVE,
     INNER,
     INTEGER,
@@ -31,6 +33,8 @@ from ifonly.solvers.search.kernels.layout import (
     ONCE,
     PATTERN,
     PLANE_BEST,
+    READS_FROM,
+    READS_TO,
     REAL,
     RULE_LAYER,
     RULE_PLACE,
@@ -77,7 +81,7 @@ def blame_below(pack, layer, blame):
     for i in range(n):
         c = blame[at + i]
         if c != 0.0:
-            for t in range(m):
+            for t in range(pack.index[READS_FROM, at + i], pack.index[READS_TO, at + i]):
                 blame[below + t] += c * abs(pack.weights[w + i * m + t])
 
 
@@ -351,13 +355,16 @@ def place_of(pack, r):
 
 
 @njit(**INNER)
-def worst_relu(pack, zl, zu, exact, width, F, Wc):
-    """The unstable ReLU whose relaxation is farthest from it at the solution, or -1 when the relaxation is tight
-    there.
+def worst_relu(pack, zl, zu, exact, width, F, I, Wc):
+    """The unstable ReLU whose relaxation is farthest from it at the solution, or -1 when the relaxation is tight there;
+    of groups that were not bounded, none: their conditions hold there.
     """
     best, error = np.int64(-1), 1e-12
     for r in range(pack.index[SIZES, pack.layers] + pack.rules):
         layer, i = place_of(pack, r)
+        group = pack.index[GROUP, pack.index[BIAS_AT, layer] + i]
+        if group >= 0 and I[BOUNDED_GROUP, group] == 0:
+            continue
         neuron_plane(pack, layer, i, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
         for h in range(pack.index[BIAS_AT, layer]):
             if zl[h] < 0.0 < zu[h]:

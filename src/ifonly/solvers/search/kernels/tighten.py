@@ -9,6 +9,7 @@ from ifonly.solvers.search.kernels.candidates import round_solution, set_pattern
 from ifonly.solvers.search.kernels.closed_forms import solve_plane
 from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
 from ifonly.solvers.search.kernels.fine_grids import NEAR_END, round_program
+from ifonly.solvers.search.kernels.groups import bound_group, broken_group
 from ifonly.solvers.search.kernels.layout import (
     AIM,
     ALPHA,
@@ -20,6 +21,7 @@ from ifonly.solvers.search.kernels.layout import (
     INNER,
     LOW,
     ONCE,
+    OUT,
     PATTERN,
     PLANE,
     RESIDUAL,
@@ -110,7 +112,10 @@ def tighten(pack, person, s, tree, node, cut, bound, hopeless):
         forward_compact(pack, cut.width, F, s.Wc)
         set_pattern(F)
         slopes = F[PATTERN]
-        if attempt > 0 and gained < 1e-3 * (limit - bound):
+        group = broken_group(pack, person, F, I)
+        if group >= 0:
+            bound_group(pack, person, s, node, cut, limit, group)
+        elif attempt > 0 and gained < 1e-3 * (limit - bound):
             break
     if changing != UNSPLIT:
         return bound, changing, changing_at
@@ -189,6 +194,8 @@ def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt, robu
                 sign = -1.0 if node.side[at + i] == INACTIVE else 1.0
             if rows >= s.A.shape[0] or s.I[HALT, 0] != 0:
                 continue
+            if attempt > 0 and layer == last and _is_reached(person, i, person.slack[at + i], F):
+                continue
             constant = neuron_plane(pack, layer, i, sign, node.zl, node.zu, slopes, np.int64(0), width, F, s.Wc)
             slack = plane_loss(person.slack[at + i], F)
             constant += slack
@@ -212,6 +219,12 @@ def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt, robu
 
 
 @njit(**INNER)
+def _is_reached(person, r, slack, F):
+    """Is what condition r aims at reached by the values in OUT? Then no plane above it cuts the solution off."""
+    return F[OUT, r] >= person.need[LOW, r] + beyond_condition(person, r, slack)[0]
+
+
+@njit(**INNER)
 def _floor_of(pack, person, layer, i):
     first = pack.index[SIZES, pack.layers]
     for j in range(pack.rules):
@@ -227,7 +240,7 @@ def _split_of(pack, person, s, node, cut, exact, found):
     split, value = split_rows(pack, person.box, node.side, items, node.lo, node.hi, F, I)
     if split != UNSPLIT:
         return split, value
-    best = worst_relu(pack, node.zl, node.zu, exact, cut.width, F, s.Wc)
+    best = worst_relu(pack, node.zl, node.zu, exact, cut.width, F, I, s.Wc)
     if best >= 0:
         return -2 - best, 0.0
     for most, few in SPLIT_ORDER:

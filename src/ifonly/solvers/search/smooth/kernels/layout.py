@@ -40,5 +40,6 @@ class SmoothPack(NamedTuple):
     first: Floats
     rules: int
     pairs: int
+    groups: int
     code: Ints
     alpha: Floats

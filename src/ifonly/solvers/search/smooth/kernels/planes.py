@@ -12,6 +12,7 @@ from numba import njit
 from ifonly.solvers.search.kernels.closed_forms import item_gains, most_gain
 from ifonly.solvers.search.kernels.layout import (
     ACT,
+    ALL_GROUPS,
     BIAS_AT,
     FIRST,
     HALT,
@@ -131,7 +132,7 @@ def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
     """Tighten zl and zu (in place) for every neuron of a layer, and draw the lines of its activations."""
     width, at = I[FIRST, items], pack.index[BIAS_AT, layer]
     if layer > 0:
-        layer_losses(pack, layer, F[SIZE], F)
+        layer_losses(pack, layer, ALL_GROUPS, F[SIZE], F)
     for i in range(pack.index[SIZES, layer + 1]):
         h = at + i
         for way in range(2):  # up, down
