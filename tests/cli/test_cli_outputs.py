@@ -13,7 +13,10 @@ OUTPUTS = {
     "explain": ("answers.csv", ["explain", "--dataset", "credit", "--first", "3", "--output"]),
     "explain, one row": ("answers.jsonl", ["explain", *CREDIT, "--output"]),
     "explain, a sheet": ("answers.xlsx", ["explain", *CREDIT, "--output"]),
-    "explain, two methods": ("answers.parquet", ["explain", *CREDIT, "--method", "search,mip-exp", "--output"]),
+    "explain, two methods": (
+        "answers.parquet",
+        ["explain", "--dataset", "compas", "--row", "0", "--method", "search,mip-exp", "--output"],
+    ),
     "explain, a page": ("page.html", ["explain", *CREDIT, "--html"]),
     "diverse, a page": ("page.html", ["diverse", *CREDIT, "-k", "2", "--html"]),
     "diverse": ("several.csv", ["diverse", *CREDIT, "-k", "2", "--output"]),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.model import Network, network_model
-from ifonly.problem import ClassTarget, Distance, Question, lower
+from ifonly.problem import ClassTarget, Distance, Question, Rule, lower
 from ifonly.problem.lowering import Lowered
 from ifonly.problem.lowering import People as Allowed
 from ifonly.schema import Categorical, Feature, Integer, Ordinal, Real, Schema
@@ -95,6 +95,24 @@ def random_network(rng: Rng, schema: Schema, hidden: tuple[int, ...], outputs: i
 def random_distance(rng: Rng, schema: Schema, norm: Any) -> Distance:
     weights = {name: float(rng.uniform(0.3, 3.0)) for name in schema.names if rng.random() < 0.5}
     return Distance(norm, weights)
+
+
+def random_rule(rng: Rng, schema: Schema) -> Rule:
+    """A linear inequality over some numbers, or one that follows from an option; most rows keep it, not all."""
+    points = schema.sample(200, rng)
+    numbers = [g for g, feature in enumerate(schema.features) if isinstance(feature, Real | Integer)]
+    chosen = rng.choice(numbers, size=min(len(numbers), int(rng.integers(1, 4))), replace=False) if numbers else []
+    factors = rng.choice([-3, -2, -1, 1, 2, 3], size=len(chosen))
+    limit = int(np.quantile(points[:, chosen] @ factors, rng.uniform(0.5, 0.9))) if len(chosen) else 0
+    left = " + ".join(f"{factor} * {schema.names[g]}" for factor, g in zip(factors, chosen, strict=True))
+    options = [feature for feature in schema.features if isinstance(feature, Ordinal | Categorical)]
+    if not options or (len(chosen) and rng.random() < 0.5):
+        return Rule(f"{left} <= {limit}")
+    one = options[rng.integers(len(options))]
+    premise = f"{one.name} = '{one.options[rng.integers(len(one.options))]}'"
+    if len(chosen):
+        return Rule(f"if {premise} then {left} <= {limit}")
+    return Rule(f"not {premise}")
 
 
 # ---------------------------------------------------------------------------------------------- random nodes
@@ -255,6 +273,7 @@ def random_node(
     numbers: bool = False,
     ball: bool = True,
     whole: bool = False,
+    rules: int = 0,
 ) -> Node:
     """A random question, person, box and ball. `whole`: the box is the whole space; without `ball` the budget is infinite."""
     rng = np.random.default_rng([seed, IDS.index(norm) if isinstance(norm, str) else 4])
@@ -262,7 +281,10 @@ def random_node(
     shape = hidden if hidden is not None else tuple(rng.integers(2, 8, int(rng.integers(1, 4))).tolist())
     model = network_model(random_network(rng, schema, shape, outputs), schema)
     question = Question(
-        model=model, target=ClassTarget(1, margin=0.1), distance=random_distance(rng, schema, norm), constraints=()
+        model=model,
+        target=ClassTarget(1, margin=0.1),
+        distance=random_distance(rng, schema, norm),
+        constraints=tuple(random_rule(rng, schema) for _ in range(rules)),
     )
     lowered = lower(question)
     factual = schema.sample(1, rng)

@@ -77,9 +77,9 @@ def _narrow(pack, person, j, lo, hi, mask):
             continue
         if pack.index[KIND, g] == CHOICE:
             first = pack.index[START, g]
-            least = _most(pack, person, i, g, lo, hi, mask) - spare + pack.first[i, first + person.option[g]]
+            own, least = pack.first[i, first + person.option[g]], _most(pack, person, i, g, lo, hi, mask) - spare
             for c in range(first, pack.index[START, g + 1]):
-                if mask[c] and pack.first[i, c] < least:
+                if mask[c] and pack.first[i, c] - own < least:
                     mask[c] = 0
                     dropped += 1
         elif lo[g] < hi[g]:
