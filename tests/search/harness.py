@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ifonly.model import Network, network_model
 from ifonly.problem import ClassTarget, Distance, Question, Rule, lower
+from ifonly.problem.costs import People as Allowed
 from ifonly.problem.lowering import Lowered
-from ifonly.problem.lowering import People as Allowed
 from ifonly.schema import Categorical, Feature, Integer, Ordinal, Real, Schema
 from ifonly.solvers.search.batch import PackedQuestion
 from ifonly.solvers.search.error_bounds import errors_everywhere
@@ -194,7 +194,7 @@ class Node:
         return np.where(self.kinds() == CHOICE, x, self.allowed.factual[0] + x * units(self.lowered))
 
     def costs(self, x: Floats) -> Floats:
-        """What each of many points costs, feature by feature, by the definition in `problem.lowering`."""
+        """What each of many points costs, feature by feature, by the definition in `problem.costs`."""
         low = self.lowered
         columns = []
         for g, kind in enumerate(self.kinds()):

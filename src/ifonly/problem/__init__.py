@@ -14,8 +14,9 @@ from ifonly.problem.constraints import (
     Steps,
     Unconstrained,
 )
+from ifonly.problem.costs import People
 from ifonly.problem.distance import Distance, Norm, scales_from_data
-from ifonly.problem.lowering import Lowered, People, lower
+from ifonly.problem.lowering import Lowered, lower
 from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, TopTarget
 from ifonly.problem.query import Query
 from ifonly.problem.question import Question

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ifonly.problem.lowering import Floats, Lowered
+from ifonly.problem.costs import Floats
+from ifonly.problem.lowering import Lowered
 
 NEAR = 1e-6
 """A share of a domain: how far a rounder value may be."""

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
+from ifonly.problem.costs import Costs, People
 from ifonly.problem.distance import Norm
-from ifonly.problem.lowering import Costs, People
 from ifonly.resources import check_limits
 from ifonly.schema.decimals import stepped, steps_between
 from ifonly.solvers.search.trees.kernels.layout import FREE, MUST, PricedPerson

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.problem import Question
-from ifonly.problem.lowering import People
+from ifonly.problem.costs import People
 from ifonly.problem.parts import UnrolledColumns
 from ifonly.problem.rules import Derived, Rule
 from ifonly.problem.rules.normal import literals

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.problem.lowering import People
+from ifonly.problem.costs import People
 from ifonly.resources import LimitReached, check_limits, limited
 from ifonly.results import Claim, Limits, Stop, StoppedBy
 from ifonly.solvers.search.progress import ProgressReporter

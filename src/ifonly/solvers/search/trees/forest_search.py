@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.compiling import Kernels
 from ifonly.problem import Question
-from ifonly.problem.lowering import People
+from ifonly.problem.costs import People
 from ifonly.resources import LimitReached, limited
 from ifonly.results import Claim, Limits, Stop, StoppedBy
 from ifonly.solvers.search.deadline import Deadline

@@ -12,9 +12,9 @@ from ifonly.model.joint import Joint
 from ifonly.model.kind import Kind
 from ifonly.model.trees import Ensemble, Trees
 from ifonly.problem import Question
+from ifonly.problem.costs import Costs
 from ifonly.problem.distance import Norm
 from ifonly.problem.joint_target import JointTarget
-from ifonly.problem.lowering import Costs
 from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.resources import check_limits
 from ifonly.solvers.search.trees.kernels.layout import (

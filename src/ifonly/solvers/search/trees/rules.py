@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ifonly.model import Network, network_model
 from ifonly.problem import ClassTarget, Question, lower
 from ifonly.problem.action_rules import in_boxes
-from ifonly.problem.lowering import People, on_grid
+from ifonly.problem.costs import People, on_grid
 from ifonly.results import Claim, Limits
 from ifonly.schema.decimals import stepped, steps_between
 from ifonly.solvers.search.enumerate import robustly_accepted

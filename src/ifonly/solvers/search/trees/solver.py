@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ifonly.compiling import Kernels
 from ifonly.problem import Question
-from ifonly.problem.lowering import costs_of
+from ifonly.problem.costs import costs_of
 from ifonly.results import Claim, Limits, Listener
 from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.trees.cells import Cells
