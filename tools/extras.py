@@ -32,7 +32,8 @@ TESTS = (
     "tests/test_docs.py::test_the_site_builds",
 )
 WITH_OPTBINNING = ("tests/model/test_unknown_options.py", "tests/model/test_scorecards.py")
-"""In processes of their own: optbinning loads OR-Tools, whose HiGHS cannot be loaded beside highspy, which DoWhy needs."""
+"""In processes of their own: optbinning loads OR-Tools, whose HiGHS cannot be loaded beside highspy, which DoWhy
+needs."""
 
 
 def main() -> int:
