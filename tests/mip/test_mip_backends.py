@@ -134,6 +134,17 @@ def test_availability_never_raises_and_a_missing_backend_is_named(monkeypatch):
         backends.get("scip")
 
 
+def test_a_package_that_does_not_load_is_named(monkeypatch):
+    def broken(module):
+        raise ImportError("libhighs.so.1: undefined symbol")
+
+    monkeypatch.setattr(backends, "import_module", broken)
+    with pytest.raises(
+        QuestionError, match=r"'highspy' is installed and does not load \(libhighs.*use the method 'search'"
+    ):
+        backends.run(knapsack(), "highs", Settings())
+
+
 def test_the_methods_import_no_solver():
     code = "import sys, ifonly.solvers.mip, ifonly.solvers.smt; print([m for m in ('highspy', 'gurobipy', 'pyscipopt', 'z3', 'scipy') "
     code += "if m in sys.modules])"

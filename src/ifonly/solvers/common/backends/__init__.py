@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Literal, TypeAlias
 
@@ -38,10 +39,23 @@ def get(name: str) -> Backend:
     return backend
 
 
+def _check_that_it_loads(backend: Backend) -> None:
+    """Two packages that bring a library of the same name, as highspy and OR-Tools do, cannot be in one process."""
+    try:
+        import_module(backend.module)
+    except ImportError as error:
+        raise QuestionError(
+            f"The backend '{backend.name}' cannot be used: the package '{backend.module}' is installed and does not "
+            f"load ({error}). If another package in this process has loaded a solver of its own (optbinning loads "
+            "OR-Tools, which brings its own HiGHS), use the method 'search', another backend, or a new process."
+        ) from error
+
+
 def run(form: Form, backend: str, settings: Settings) -> Outcome:
     """Solve; numbers beyond the solver's reach are rewritten first. A program without columns is decided here."""
     if len(form.cost):
         solver = get(backend)
+        _check_that_it_loads(solver)
         if fits(form, solver.reach):
             return solver.solve(form, settings)
         made = fitted(form, solver.reach, backend)
