@@ -390,8 +390,8 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "rows of a stream": (lambda row: streamed("rows.jsonl", [ANN, row]), {"row": ANN}),
     "columns of a stream": (lambda **k: streamed("columns.jsonl", {**TABLE, **k}), TABLE),
     "Processes": (lambda count: Processes(count), {"count": 2}),
-    "Output": (lambda path, flat_changes, escape_formulas: Output(path, flat_changes, escape_formulas),
-                  {"path": "answers.csv", "flat_changes": True, "escape_formulas": True}),
+    "Output": (lambda **k: Output(**k),
+                  {"path": "answers.csv", "flat_changes": True, "escape_formulas": True, "partition_by": ("Level",)}),
     "cells": (lambda **k: shown(EXPLAINER.using(Enumerate()).explain_many([k])[0]), ANN),
     "columns": (lambda **k: EXPLAINER.using(Enumerate()).explain_many({**TABLE, **k}), TABLE),
     "explain": (

@@ -26,6 +26,8 @@ STREAM = (
                  "folder of parts (answers.parquet/), or a URL."),
     click.option("--flat-changes", is_flag=True,
                  help="With --output: the changes also as columns, 'FEATURE (after)'."),
+    click.option("--partition-by", multiple=True, metavar="COLUMN",
+                 help="With a folder as --output: a folder COLUMN=value for each value; may be repeated."),
     click.option("--keep", "keep", multiple=True, metavar="COLUMN",
                  help="With --output or --html: keep this column, such as the customer's number; may be repeated."),
     click.option("--keep-all", is_flag=True, help="The same of all columns that are no features."),
@@ -43,7 +45,8 @@ def check_options(options: Mapping[str, Any], *, several: bool, sheet: bool) -> 
     """Options of --output need it, and exclude some others."""
     from ifonly.errors import QuestionError
 
-    given = [name for name in ("keep", "keep_all", "flat_changes", "resume", "processes", "address") if options[name]]
+    given = [name for name in ("keep", "keep_all", "flat_changes", "partition_by", "resume", "processes", "address")
+             if options[name]]  # fmt: skip
     given += ["engine"] if options["engine"] != "local" else []
     what = f"--{given[0].replace('_', '-')}" if given else ""
     if given and options["output"] is None and (options["html"] is None or "keep" not in what):
@@ -77,7 +80,10 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     explainer, query = explainer_for(model, scale_data(options, model), {**options, "why": False})
     keep = options["keep_all"] or options["keep"]
     existing: Existing = "resume" if options["resume"] else "replace" if options["force"] else "refuse"
-    output = Output(options["output"], flat_changes=options["flat_changes"], escape_formulas=options["escape_formulas"])
+    output = Output(
+        options["output"], flat_changes=options["flat_changes"], escape_formulas=options["escape_formulas"],
+        partition_by=tuple(options["partition_by"]),
+    )  # fmt: skip
     try:
         written = explainer.using(method, listen=None).explain_to(
             output, rows, query, keep=keep, existing=existing, engine=engine_of(options, rows)

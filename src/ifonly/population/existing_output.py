@@ -25,6 +25,7 @@ COMPARED = {
     "method": "the method, the limits or the tolerances are not those",
     "columns": "the columns to keep are not those",
     "escape_formulas": "the way in which formulas are written is not the one",
+    "partition_by": "the columns of its folders are not those",
     "ifonly": "this ifonly is not the version",
 }
 """What must be the same when a run is resumed, and the message where it is not."""

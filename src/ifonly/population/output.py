@@ -17,7 +17,7 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +27,15 @@ from ifonly.errors import FileError, QuestionError
 from ifonly.population.counters import AnswerCounts
 from ifonly.population.files import KINDS, check_output, need_pyarrow
 from ifonly.population.formats import RecordWriter, concatenate, new_file, open_writer
+from ifonly.population.partitions import (
+    MOST_FOLDERS,
+    EncodedRecords,
+    check_partition_by,
+    files_below,
+    is_part,
+    make_folders,
+    remove_empty_folders,
+)
 from ifonly.printing import json_text, shown
 from ifonly.results.records import Kind
 from ifonly.schema.arguments import path_of
@@ -54,17 +63,20 @@ class Output:
     """A file, a folder of parts ("answers.parquet/") or a URL, and how it is written.
 
     `flat_changes`: the changes also as columns, one per feature, with the value after the change. `escape_formulas`: in
-    csv, texts that a spreadsheet would take for formulas (CSV injection) begin with a quote.
+    csv, texts that a spreadsheet would take for formulas (CSV injection) begin with a quote. `partition_by`: columns
+    that make folders of a folder of parts, `country=DE/` (Hive partitioning).
     """
 
     path: str | Path
     flat_changes: bool = False
     escape_formulas: bool = False
+    partition_by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("flat_changes", "escape_formulas"):
             if not isinstance(getattr(self, name), bool):
                 raise QuestionError(f"'{name}' is True or False; got {shown(getattr(self, name))}.")
+        check_partition_by(self.partition_by)
         if path_of(self.path).suffix != ".csv" and self.escape_formulas:
             raise FileError(f"Formulas are escaped in csv files; '{path_of(self.path).name}' does not end in .csv.")
 
@@ -80,6 +92,7 @@ class OutputPaths:
     suffix: str
     escape_formulas: bool = False
     flat_changes: bool = False
+    partition_by: tuple[str, ...] = ()
 
     @property
     def is_file(self) -> bool:
@@ -87,12 +100,12 @@ class OutputPaths:
 
     def parts(self) -> Iterator[Path]:
         """Existing files with the name of a part."""
-        return self.folder.glob(f"part-{'[0-9]' * DIGITS}{self.suffix}")
+        return files_below(self.folder, f"part-{'[0-9]' * DIGITS}{self.suffix}")
 
     def unfinished(self) -> Iterator[Path]:
         """Existing files with the name of an unfinished file."""
         for name in (f".part-{'[0-9]' * DIGITS}.writing{self.suffix}", f".whole.writing{self.suffix}", MANIFEST_BESIDE):
-            yield from self.folder.glob(name)
+            yield from files_below(self.folder, name)
 
     def clear(self, found: Mapping[str, Any]) -> None:
         """Remove what a run has left beside its finished file, and nothing else."""
@@ -103,9 +116,18 @@ class OutputPaths:
                 self.folder.rmdir()  # if it is empty
 
     def written(self, found: Mapping[str, Any]) -> list[Path]:
-        """The parts of a run by its manifest, and the one that it had moved, but not named yet, when it ended."""
-        names = [part["name"] for part in found["parts"]]
-        return [self.folder / name for name in (*names, _part_name(found["rows"], self.suffix))]
+        """The parts of a run by its manifest, and those that it had moved, but not named yet, when it ended."""
+        return [*(self.folder / part["name"] for part in found["parts"]), *self.unnamed(found)]
+
+    def unnamed(self, found: Mapping[str, Any]) -> list[Path]:
+        """The parts that a run had moved, but not named yet, when it ended."""
+        return list(files_below(self.folder, _part_name(found["rows"], self.suffix)))
+
+    def remove(self, files: Iterable[Path]) -> None:
+        """Remove files of the run, and folders of columns that are empty then."""
+        for one in files:
+            one.unlink(missing_ok=True)
+            remove_empty_folders(one, self.folder)
 
     def check_folder(self) -> None:
         if self.folder.is_symlink():
@@ -122,7 +144,15 @@ def _part_name(first: int, suffix: str) -> str:
 def place_of(given: Any) -> OutputPaths:
     """The output paths for a path: a file by its ending; a folder where it ends in a slash, or has no ending."""
     if isinstance(given, Output):
-        return replace(place_of(given.path), escape_formulas=given.escape_formulas, flat_changes=given.flat_changes)
+        place = place_of(given.path)
+        if given.partition_by and place.is_file:
+            raise FileError(
+                f"'partition_by' makes folders: write to a folder of parts, such as '{place.path.name}/', with a slash."
+            )
+        return replace(
+            place, escape_formulas=given.escape_formulas, flat_changes=given.flat_changes,
+            partition_by=given.partition_by,
+        )  # fmt: skip
     path = path_of(given)
     folder = str(given).endswith(("/", os.sep)) or not path.suffix
     if not folder:
@@ -156,6 +186,15 @@ def read_place(given: Any) -> OutputPaths:
         raise FileError(f"Cannot read '{path}': {getattr(error, 'strerror', None) or error}.") from None
 
 
+@dataclass(slots=True)
+class _OpenPart:
+    """A part that is being written, and its path until it is complete."""
+
+    writer: RecordWriter
+    path: Path
+    rows: int = 0
+
+
 class Parts:
     """A run's output: what is there already, and the part that is being written."""
 
@@ -169,8 +208,9 @@ class Parts:
         self.replaces = self.whole = ""
         """Fingerprints: of the file that may be written over, and of the one that is put in its place."""
         self._parts: list[dict[str, Any]] = []
-        self._writer: RecordWriter | None = None
-        self._path = place.folder
+        self._open: dict[str, _OpenPart] = {}
+        """What is being written, by folder of columns; "" where there are none."""
+        self._folders: set[str] = set()
         self._first = self._rows = 0
         self._since = time.monotonic()
         self._begun = time.monotonic()
@@ -198,8 +238,7 @@ class Parts:
             raise FileError(f"'{strange[0]}' is called like a part, but no run has written it; move it away.")
         self._new = self._taken = True
         with self._writing():
-            for left in ours:
-                left.unlink(missing_ok=True)
+            self.place.remove(ours)
             self.replaces = fingerprint(self.place.path) if self.place.is_file else ""
             self.write(RUNNING)
 
@@ -214,16 +253,21 @@ class Parts:
         self.replaces = str(state.get("replaces", ""))
         self._check_parts()
         self._first, self._taken = self.rows, True
+        self._folders = {part["name"].rpartition("/")[0] for part in self._parts}
+        with self._writing():
+            self.place.remove(self.place.unnamed(state))
         self.discard_unfinished()
 
     def _check_parts(self) -> None:
         """Are the parts those that the manifest names?"""
-        expected = 0
+        expected = following = 0
         for part in self._parts:
             path = self.place.folder / part["name"]
+            if part["first"] != expected:  # those before it are of other folders, or of rows before
+                expected = following
             if part["first"] != expected or fingerprint(path) != part["sha256"]:
                 raise FileError(f"The part '{path}' is missing or not what was written; begin anew, without --resume.")
-            expected += part["rows"]
+            following += part["rows"]
 
     # ------------------------------------------------------------------ writing
 
@@ -238,40 +282,56 @@ class Parts:
             kept = f"; {rows:,} rows are answered and kept: make room and go on with --resume" if rows else ""
             raise FileError(f"Cannot write '{self.place.path}': {error.strerror or error}{kept}.") from None
 
-    def add(self, bodies: tuple[bytes, ...], tally: AnswerCounts, digest: str) -> None:
+    def add(self, bodies: tuple[EncodedRecords, ...], tally: AnswerCounts, digest: str) -> None:
         """Write the next records."""
         with self._writing():
-            self._add(bodies)
+            for body in bodies:
+                self._add(body)
         self._pending.merge(tally)
         self._rows, self._pending_digest = self._rows + tally.rows, digest
         if self._rows >= MOST_ROWS or time.monotonic() - self._since >= MOST_SECONDS:
             self.close_part()
 
-    def _add(self, bodies: tuple[bytes, ...]) -> None:
-        if self._writer is None:
-            self._path = self.place.folder / f".part-{self._first:0{DIGITS}d}.writing{self.place.suffix}"
-            self._writer, self._rows, self._since = self._new_writer(), 0, time.monotonic()
-        for body in bodies:
-            self._writer.add(body)
+    def _add(self, records: EncodedRecords) -> None:
+        if not self._open:
+            self._rows, self._since = 0, time.monotonic()
+        part = self._open.get(records.folder)
+        if part is None:
+            part = self._open[records.folder] = self._new_part(records.folder)
+        part.writer.add(records.body)
+        part.rows += records.rows
 
-    def _new_writer(self) -> RecordWriter:
-        return open_writer(self._path, self.kinds, escape_formulas=self.place.escape_formulas)
+    def _new_part(self, name: str) -> _OpenPart:
+        self._folders.add(name)
+        if len(self._folders) > MOST_FOLDERS:
+            raise QuestionError(
+                f"{', '.join(map(shown, self.place.partition_by))} would make more than {MOST_FOLDERS} folders: "
+                f"partition by columns of fewer values."
+            )
+        folder = make_folders(self.place.folder, name) if name else self.place.folder
+        path = folder / f".part-{self._first:0{DIGITS}d}.writing{self.place.suffix}"
+        return _OpenPart(open_writer(path, self.kinds, escape_formulas=self.place.escape_formulas), path)
 
     def close_part(self) -> None:
-        """Complete the part that is being written, and name it in the manifest."""
-        if self._writer is not None:
+        """Complete what is being written, one part per folder, and name it in the manifest."""
+        if self._open:
             with self._writing():
-                self._close_part(self._writer)
+                self._close_part()
 
-    def _close_part(self, writer: RecordWriter) -> None:
-        writer.close()
-        self._writer = None
-        _flush(self._path)
-        name = _part_name(self._first, self.place.suffix)
-        part = {"name": name, "first": self._first, "rows": self._rows, "sha256": fingerprint(self._path)}
-        self._path.replace(self.place.folder / name)
-        _flush(self.place.folder)
-        self._parts.append(part)
+    def _close_part(self) -> None:
+        for part in self._open.values():
+            part.writer.close()
+        done, self._open = self._open, {}
+        file = _part_name(self._first, self.place.suffix)
+        for folder, part in done.items():
+            _flush(part.path)
+            name = f"{folder}/{file}" if folder else file
+            self._parts.append(
+                {"name": name, "first": self._first, "rows": part.rows, "sha256": fingerprint(part.path)}
+            )
+        for part in done.values():
+            part.path.replace(part.path.with_name(file))
+            _flush(part.path.parent)
         self.tally.merge(self._pending)
         self._pending, self.digest = AnswerCounts(), self._pending_digest
         self._first += self._rows
@@ -279,13 +339,13 @@ class Parts:
 
     def discard_unfinished(self) -> None:
         """Remove the files that are not complete."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
+        parts, self._open = self._open, {}
+        for part in parts.values():
             with contextlib.suppress(Exception):
-                writer.close()
-        for left in self.place.unfinished():
+                part.writer.close()
+        for left in list(self.place.unfinished()):
             with contextlib.suppress(OSError):
-                left.unlink(missing_ok=True)
+                self.place.remove([left])
 
     def close(self) -> None:
         """End, finished or not. A run that has answered nothing leaves no file."""
@@ -366,7 +426,7 @@ def manifest_of(place: OutputPaths) -> dict[str, Any] | None:
         fields = {"name": str, "first": int, "rows": int, "sha256": str}
         if not isinstance(part, dict) or not all(isinstance(part.get(name), kind) for name, kind in fields.items()):
             raise FileError(f"'{place.manifest}' names a part that is none: {shown(part)}.")
-        if Path(part["name"]).name != part["name"]:
+        if not is_part(part["name"]):
             raise FileError(f"'{place.manifest}' names a part outside of its folder: {shown(part['name'])}.")
     return dict(data)
 

@@ -8,9 +8,10 @@ that people can be grouped by them.
 
 from __future__ import annotations
 
+import heapq
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from ifonly.population.chunks import ROWS
 from ifonly.population.files import TableFile, read_blocks
 from ifonly.population.formats import formula_unescaped
 from ifonly.population.output import manifest_of, read_place
+from ifonly.population.partitions import column_of_folder, files_below
 from ifonly.printing import shown
 from ifonly.problem.query import Query
 from ifonly.results import Answer, Failed, Stop, StoppedBy
@@ -34,15 +36,28 @@ MOST_CHARACTERS = 16 * 2**20
 
 def read_answers(path: str | Path, query: Query | None = None) -> Iterator[Answer]:
     """The answers of a file, or of a folder of such files in the order of their names, read lazily, in bounded
-    memory. `query` is the one that was answered: records do not contain it.
+    memory; those of folders of columns (`country=DE/`) in the order of the rows, with these columns. `query` is the one
+    that was answered: records do not contain it.
     """
     path, query = path_of(path), query or Query()
     escaped = _has_escaped_formulas(path)
-    for file in _files(path):
+    folders = [_read_folder(files, _columns(files[0], path), query, escaped) for files in _files(path)]
+    yield from folders[0] if len(folders) == 1 else heapq.merge(*folders, key=lambda answer: answer.row)
+
+
+def _columns(file: Path, root: Path) -> dict[str, str | None]:
+    """The columns in the names of the folders between a file and the folder of the answers."""
+    return dict(filter(None, map(column_of_folder, file.relative_to(root).parts[:-1])))
+
+
+def _read_folder(
+    files: Sequence[Path], columns: Mapping[str, str | None], query: Query, escaped: bool
+) -> Iterator[Answer]:
+    for file in files:
         if file.suffix in TABLES[1:]:
-            yield from _read_table(file, query, escaped and file.suffix == ".csv")
+            yield from _read_table(file, columns, query, escaped and file.suffix == ".csv")
         else:
-            yield from _read_file(file, query)
+            yield from _read_file(file, columns, query)
 
 
 def _has_escaped_formulas(path: Path) -> bool:
@@ -53,20 +68,24 @@ def _has_escaped_formulas(path: Path) -> bool:
         return False
 
 
-def _files(path: Path) -> list[Path]:
+def _files(path: Path) -> list[list[Path]]:
+    """The files of each folder."""
     try:
         if not path.is_dir():
-            return [path]
+            return [[path]]
     except OSError as error:  # a name that is too long
         raise FileError(f"Cannot read the answers '{path}': {error.strerror or error}.") from None
-    kinds = (sorted(path.glob(f"*{kind}")) for kind in TABLES)
+    kinds = (sorted(files_below(path, f"*{kind}")) for kind in TABLES)
     files = next(filter(None, kinds), [])
     if not files:
         raise FileError(f"There are no answers ({', '.join(TABLES)}) in the folder '{path}'.")
-    return files
+    folders: dict[Path, list[Path]] = {}
+    for file in files:
+        folders.setdefault(file.parent, []).append(file)
+    return list(folders.values())
 
 
-def _read_file(path: Path, query: Query) -> Iterator[Answer]:
+def _read_file(path: Path, columns: Mapping[str, str | None], query: Query) -> Iterator[Answer]:
     try:
         with path.open(encoding="utf-8") as lines:
             number = 0
@@ -75,17 +94,18 @@ def _read_file(path: Path, query: Query) -> Iterator[Answer]:
                 if len(line) > MOST_CHARACTERS:
                     raise FileError(f"'{path}', line {number} is longer than {MOST_CHARACTERS // 2**20} MiB.")
                 if line.strip():
-                    yield _read(line, path, number, query)
+                    yield _read(line, path, number, columns, query)
     except OSError as error:
         raise FileError(f"Cannot read the answers '{path}': {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise FileError(f"'{path}' is not UTF-8 text; answers are JSON lines.") from None
 
 
-def _read_table(path: Path, query: Query, escaped: bool) -> Iterator[Answer]:
+def _read_table(path: Path, columns: Mapping[str, str | None], query: Query, escaped: bool) -> Iterator[Answer]:
     """The records of a csv or parquet file, whose nested values are JSON text; `escaped`: its formulas are."""
     number = 0
-    for block in read_blocks(TableFile(path=path, description=f"'{path}'", kind=path.suffix), ROWS):
+    file = TableFile(path=path, description=f"'{path}'", kind=path.suffix, columns=columns)
+    for block in read_blocks(file, ROWS):
         for why in block.wrong.values():
             raise FileError(why)
         for row in block.as_rows():
@@ -115,9 +135,10 @@ def _decoded(row: dict[str, Any]) -> dict[str, Any]:
     return data
 
 
-def _read(line: str, path: Path, number: int, query: Query) -> Answer:
+def _read(line: str, path: Path, number: int, columns: Mapping[str, str | None], query: Query) -> Answer:
     try:
         data = json.loads(line)
+        data = {**data, **columns} if columns and isinstance(data, dict) else data
         whole = not isinstance(data, Mapping) or "factual" in data or not set(COLUMNS) <= set(data)
         return Answer.from_dict(data) if whole else _of_record(data, query)
     except QuestionError as error:

@@ -210,9 +210,10 @@ class RemoteOutput:
 
     def _remove_others(self, names: set[str]) -> None:
         """Parts of an older run that this one replaces."""
-        for one in self.system.ls(self.target, detail=False):
-            name = PurePosixPath(one).name
-            if name.startswith("part-") and name not in names:
+        below = f"{self.target.strip('/')}/"
+        for one in self.system.find(self.target):
+            name = str(one).partition(below)[2]
+            if PurePosixPath(name).name.startswith("part-") and name not in names:
                 self.system.rm_file(one)
 
 

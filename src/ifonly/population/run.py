@@ -108,7 +108,7 @@ def _run(plan: Plan, engine: Engine, existing: Existing, listen: Listener | None
         place.clear(found)  # files of a run that was killed at its very end
         return _finished(place, found, plan, already=True)
     with locked(place):
-        parts = Parts(place, about, task.kinds)
+        parts = Parts(place, about, task.file_kinds)
         try:
             if found is not None:
                 parts.resume(found)
@@ -150,6 +150,7 @@ def _task(plan: Plan, place: OutputPaths) -> Task:
         )
     flat = {after_column(name): kind for name, kind in plan.after.items()} if place.flat_changes else {}
     keep = [n for n in names or () if n not in plan.features] if plan.keep is None else list(dict.fromkeys(plan.keep))
+    keep += [name for name in place.partition_by if name not in keep and name != "status"]
     for name in keep:
         if not isinstance(name, str) or (names is not None and name not in names):
             raise QuestionError(f"There is no column {shown(name)} to keep in {source.description}.")
@@ -158,14 +159,14 @@ def _task(plan: Plan, place: OutputPaths) -> Task:
     kinds = {**plan.record, **flat, **{name: source.kind(name) for name in keep}}
     return Task(
         answer=plan.answer, suffix=place.suffix, kinds=kinds, keep=tuple(keep), escape_formulas=place.escape_formulas,
-        flat=tuple(plan.after) if flat else (),
+        flat=tuple(plan.after) if flat else (), partition_by=place.partition_by,
     )  # fmt: skip
 
 
 def _identity(plan: Plan, task: Task) -> dict[str, Any]:
     """What identifies a run: a run can be resumed only with the same."""
     data = {**plan.about, "input": plan.source.fingerprint(), "columns": list(task.kinds),
-            "escape_formulas": task.escape_formulas}  # fmt: skip
+            "escape_formulas": task.escape_formulas, "partition_by": task.partition_by}  # fmt: skip
     return dict(json.loads(json_text(data)))
 
 
@@ -296,7 +297,7 @@ class _Pipeline:
             one.done, self._given_up = outcome, 0
             if outcome.seconds:  # a row that was given up took none
                 self._size.measured(one.chunk.block.count, outcome.seconds)
-            self._held += sum(map(len, outcome.bodies))
+            self._held += outcome.size
             self._counts.update(outcome.tally.counts)
             if time.monotonic() - self._reported >= PROGRESS_SECONDS:
                 self._report()
@@ -326,7 +327,7 @@ class _Pipeline:
         while self._order and (results := self._order[0].result()) is not None:
             chunk = self._order.popleft().chunk
             for done in results:
-                self._held -= sum(map(len, done.bodies))
+                self._held -= done.size
                 self._parts.add(done.bodies, done.tally, chunk.digest)
 
     def _report(self) -> None:

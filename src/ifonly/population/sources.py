@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import unquote
 
 import numpy as np
 
@@ -36,6 +35,7 @@ from ifonly.population.files import (
     table_file,
     with_format,
 )
+from ifonly.population.partitions import column_of_folder
 from ifonly.population.remote import StagedTable, is_url
 from ifonly.printing import shown
 from ifonly.results.records import Kind
@@ -45,8 +45,6 @@ from ifonly.schema.tables import check_two_dimensions, frame_columns
 
 MOST_FILES = 100_000
 MOST_ENTRIES = 300_000
-NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""The name of a folder whose rows have no value."""
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})", re.ASCII)
 
 
@@ -167,17 +165,11 @@ def _partitioned(files: Sequence[TableFile], root: Path) -> list[TableFile]:
     """With the columns in the names of folders below `root` (Hive partitioning, also of Spark and pandas):
     country=DE/month=10/part.parquet. Whole numbers are numbers where all files have one.
     """
-    values = [dict(filter(None, map(_partition, one.path.relative_to(root).parts[:-1]))) for one in files]
+    values = [dict(filter(None, map(column_of_folder, one.path.relative_to(root).parts[:-1]))) for one in files]
     names = dict.fromkeys(name for some in values for name in some)
     whole = {name for name in names if all(_WHOLE.fullmatch(some.get(name) or "") for some in values)}
     typed = [{name: int(text) if name in whole and text else text for name, text in some.items()} for some in values]
     return [replace(one, columns=some) for one, some in zip(files, typed, strict=True)]
-
-
-def _partition(folder: str) -> tuple[str, str | None] | None:
-    """The column that a folder's name holds, and its value."""
-    name, sign, value = folder.partition("=")
-    return (unquote(name), None if value == NO_PARTITION else unquote(value)) if name and sign else None
 
 
 def _tables_in(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from ifonly.errors import IfonlyError, MissingExtra, QuestionError, SchemaError
 from ifonly.population.chunks import Chunk
 from ifonly.population.counters import AnswerCounts
 from ifonly.population.formats import encoded, kept_column
+from ifonly.population.partitions import EncodedRecords, rows_by_folder
 from ifonly.printing import shown
 from ifonly.results import Failed
 from ifonly.results.records import Kind, Records, merged, records_of
@@ -32,9 +33,14 @@ Answering = Callable[[Any, int], Records]
 class ChunkResult:
     """The answers of a chunk: encoded records, counts, and the seconds that they took."""
 
-    bodies: tuple[bytes, ...]
+    bodies: tuple[EncodedRecords, ...]
     tally: AnswerCounts
     seconds: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the records."""
+        return sum(len(one.body) for one in self.bodies)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +55,13 @@ class Task:
     escape_formulas: bool = False
     flat: tuple[str, ...] = ()
     """Features that have a column with their value after a change."""
+    partition_by: tuple[str, ...] = ()
+    """Columns that are in the names of folders."""
+
+    @property
+    def file_kinds(self) -> dict[str, Kind]:
+        """The columns that are in the files."""
+        return {name: kind for name, kind in self.kinds.items() if name not in self.partition_by}
 
     def __call__(self, chunk: Chunk) -> ChunkResult:
         started = time.perf_counter()
@@ -86,8 +99,17 @@ class Task:
             columns[name] = kept_column(chunk.block.column(name), self.kinds[name])
         tally = AnswerCounts()
         tally.add(records)
-        body = encoded(self.suffix, columns, self.kinds, escape_formulas=self.escape_formulas)
-        return ChunkResult(bodies=(body,), tally=tally)
+        return ChunkResult(bodies=tuple(self._encoded(columns, len(records))), tally=tally)
+
+    def _encoded(self, columns: Mapping[str, Sequence[Any]], rows: int) -> Iterator[EncodedRecords]:
+        """The records, by folder."""
+        kinds, escape = self.file_kinds, self.escape_formulas
+        if not self.partition_by:
+            yield EncodedRecords(encoded(self.suffix, columns, kinds, escape_formulas=escape), rows)
+            return
+        for folder, places in rows_by_folder(columns, self.partition_by).items():
+            some = {name: [columns[name][i] for i in places] for name in kinds}
+            yield EncodedRecords(encoded(self.suffix, some, kinds, escape_formulas=escape), len(places), folder)
 
 
 def after_column(feature: str) -> str:
