@@ -11,7 +11,7 @@ import pytest
 
 from certificate.samples import restamped, small
 from ifonly import Certificate, check
-from ifonly.certificate.format import MAX_TEXT, canonical_in_steps, canonical
+from ifonly.certificate.format import MAX_TEXT, canonical, canonical_in_steps
 from ifonly.errors import FileError
 
 
