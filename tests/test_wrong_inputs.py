@@ -32,12 +32,16 @@ from ifonly import (
     Schema,
     Scorecard,
     ScoreTarget,
+    certify,
     import_model,
     load_model,
 )
 from ifonly.errors import IfonlyError
 from ifonly.methods import Search, Tolerances
 from ifonly.model import load_network, network_model, save_network
+from ifonly.model.smooth import SmoothNetwork
+from ifonly.model.smooth.activations import Activation
+from ifonly.plausibility import Mahalanobis, Near
 from ifonly.population import Output
 from ifonly.schema import schema_from_json
 
@@ -47,7 +51,20 @@ SCHEMA = Schema(
 NETWORK = Network.of([(np.ones((1, 5)), [-40.0])])
 EXPLAINER = Explainer(network_model(NETWORK, SCHEMA, classes=("denied", "approved")))
 ANN = {"Age": 30, "Income": 5.0, "Job": "clerk", "Owner": False}
+TABLE = {"Age": [30, 40, 50, 60], "Income": [5.0, 9.0, 70.0, 1.0], "Job": ["clerk", "nurse"] * 2, "Owner": [False] * 4}
+LACKING = Explainer(
+    network_model(
+        NETWORK,
+        Schema([SCHEMA["Age"], Real("Income", 0, 1e6, missing=True), *SCHEMA.features[2:]]),
+        classes=("no", "yes"),
+    )
+)
 Wrong: TypeAlias = Callable[[Path], Any]
+
+
+def curved(name: Any) -> Any:
+    layers = Network.of([(np.ones((2, 5)), [-40.0, 1.0]), ([[1.0, -1.0]], [0.0])])
+    return network_model(SmoothNetwork(layers, [Activation(name)]), SCHEMA, classes=("no", "yes"))
 
 
 def ask(**changes: Any) -> Any:
@@ -124,6 +141,21 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "columns of two lengths": (
         lambda f: EXPLAINER.explain_many({n: [v] * (n != "Job") for n, v in ANN.items()}),
         "Job",
+    ),
+    # certificates of what they cannot state
+    "a certificate near rows of the data": (
+        lambda f: certify(EXPLAINER, ANN, constraints=[Near.of(SCHEMA, TABLE, 0.3)]),
+        "'within 0.3 (l1) of a row of the data'",
+    ),
+    "a certificate of a correlated cost": (
+        lambda f: certify(EXPLAINER, ANN, distance=Mahalanobis.of(SCHEMA, TABLE)),  # type: ignore[arg-type]
+        "Mahalanobis",
+    ),
+    "a certificate of a network with softplus": (lambda f: certify(Explainer(curved("softplus")), ANN), "softplus"),
+    "a certificate of a network with elu": (lambda f: certify(Explainer(curved("elu")), ANN), "elu"),
+    "a certificate of filling in": (
+        lambda f: certify(LACKING, {**ANN, "Income": None}, constraints=[Imputable("Income")]),
+        "Income",
     ),
     # schemas
     "bounds the wrong way round": (lambda f: Real("Income", 2, 1), "Income"),

@@ -154,6 +154,14 @@ def many_constraints() -> bytes:
     return packed(about(reals(500), [layer(1, 500)], [LEAF], constraints=constraints))
 
 
+def many_transitions() -> bytes:
+    """A cost for each of 10,000 pairs of options, beside 8,000 other features."""
+    features = [Categorical("c", list(range(100)), "code"), *reals(8_000)]
+    data = about(features, [layer(1, 8_001)], [LEAF])
+    data["question"]["distance"]["transitions"] = [[0, a, b, ONE] for a in range(100) for b in range(100)]
+    return packed(data)
+
+
 def odd_scales() -> bytes:
     """The distance of a witness as a sum of fractions without a common denominator."""
     data = about(reals(15_000, 8.0), [layer(1, 15_000)], [LEAF], lower=ZERO, norm="l2")
@@ -215,7 +223,7 @@ def contrasts_that_are_hard_to_meet() -> bytes:
 
 BOMBS = [
     nested, empty_lists, spaces, relu_chain, relu_chain_again, number_chain, option_chain, wide, deep, deep_and_wide,
-    square, many_features, many_ratios, many_options, coded_options, many_rows, many_constraints, odd_scales,
+    square, many_features, many_ratios, many_options, coded_options, many_rows, many_constraints, many_transitions, odd_scales,
     many_leaves, long_name, many_models_of_many_depths, many_planes_of_many_classes, sides_of_many_numbers,
     contrasts_that_are_hard_to_meet,
 ]  # fmt: skip

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from certificate.samples import restamped
 from ifonly import Certificate, CheckResult
+from ifonly.certificate.check import check
+from ifonly.certificate.collection import entries_of
 from ifonly.cli import codes
 from ifonly.cli.app import app
 
@@ -86,3 +88,64 @@ def test_a_certificate_that_cannot_be_checked_in_time_is_not_written(tmp_path, m
     assert result.exit_code == codes.WRONG_INPUT
     assert "could not be checked within the time limit of 500 s, and is not written" in result.stderr
     assert not list(tmp_path.iterdir()) and 0.0 < seconds[0] < 500.0
+
+
+COMPAS = ("--dataset", "compas", "--without-rules")
+
+
+def test_the_certificates_of_a_diverse_set(tmp_path):
+    file = tmp_path / "set.certs"
+    words = ("diverse", *COMPAS, "--row", 0, "--row", 1, "-k", 4, "--differ", "features", "--certificate", file)
+    result = run(*words, "--json")
+    assert result.exit_code == codes.PROVEN and f"to check it: ifonly check {file}" in result.stderr
+    sets, entries = json.loads(result.stdout)["sets"], list(entries_of(file))
+    each = [one["row"] for one in sets for _ in range(len(one["answers"]) + 1)]  # the last: there is no further one
+    assert [one.row for one in entries] == each and len(each) > 4
+    claims = [one.certificate.data["claim"]["lower"] for one in entries if one.row == 0]
+    assert None not in claims[:-1] and claims[-1] is None
+    told = run("check", file)
+    assert told.exit_code == 0 and told.stdout.startswith(f"{len(each)} of {len(each)} certificates: VALID\n")
+    assert told.stdout.count("\nRow 0: ") == len(claims) and len(
+        json.loads(run("check", file, "--json").stdout)["proven"]
+    ) == len(each)
+    assert run(*words).exit_code == codes.WRONG_INPUT and run(*words, "--force").exit_code == codes.PROVEN
+    later = copy.deepcopy(entries[1].certificate.data)
+    later["question"]["constraints"] = []  # without the earlier answer, the later one is not the nearest
+    assert check(restamped(later)).verdict == "INVALID"
+
+
+def test_the_certificate_of_a_reason(tmp_path):
+    file = tmp_path / "why.cert"
+    assert run("why", *COMPAS, "--row", 0, "--certificate", file).exit_code == codes.PROVEN
+    told = run("check", file)
+    assert told.exit_code == 0 and told.stdout.startswith("VALID\n")
+    data = copy.deepcopy(Certificate.load(file).data)
+    assert data["question"]["reason"]["claim"] == "smallest" and data["question"]["reason"]["held"]
+    data["question"]["reason"]["held"].pop()
+    assert check(restamped(data)).verdict == "INVALID"
+    several = tmp_path / "why.certs"
+    assert run("why", *COMPAS, "--first", 2, "--certificate", several).exit_code == codes.PROVEN
+    assert [one.row for one in entries_of(several)] == [0, 1] and run("check", several).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("why", "--row", 0, "-k", 2, "--certificate", "x.cert"), "leave out -k and --all"),
+        (("why", "--row", 0, "--method", "enumerate", "--certificate", "x.cert"), "Reasons are proven by the search"),
+        (("why", "--first", 2, "--certificate", "x.cert"), "is written as .certs"),
+        (("diverse", "--row", 0, "--certificate", "x.cert"), "is written as .certs"),
+    ],
+)
+def test_certificates_that_are_refused(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run(words[0], *COMPAS, *words[1:])
+    assert result.exit_code == codes.WRONG_INPUT and said in result.stderr and not list(tmp_path.iterdir())
+
+
+def test_a_set_without_proof_has_a_sentence_instead(tmp_path):
+    file = tmp_path / "set.certs"
+    words = ("--dataset", "credit", "--without-rules", "--row", 15, "-k", 2, "--node-limit", 1)
+    result = run("diverse", *words, "--certificate", file)
+    assert result.exit_code == codes.LIMIT and "row 15 has no certificate: " in result.stderr
+    assert [bool(one.refused) for one in entries_of(file)] == [True]

@@ -11,7 +11,7 @@ import pytest
 
 from certificate.samples import restamped, small
 from ifonly import Certificate, check
-from ifonly.certificate.format import MAX_TEXT, _canonical_in_steps, canonical
+from ifonly.certificate.format import MAX_TEXT, canonical, canonical_in_steps
 from ifonly.errors import FileError
 
 
@@ -115,5 +115,5 @@ def test_text_is_written_in_steps_as_at_once():
     """Long lists are compared piece by piece, so that a check can stop between two of them."""
     steps = []
     for value in ({}, [], [1] * 2500, {"b": [{"y": [], "x": "ü"}] * 1001, "a": {"c": None}}, [[1] * 1500] * 3):
-        assert _canonical_in_steps(value, lambda: steps.append(1)) == canonical(value)
+        assert canonical_in_steps(value, lambda: steps.append(1)) == canonical(value)
     assert len(steps) > 10

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from ..errors import FileError
 from ..files import path_of
-from ..printing import json_object, printable
+from ..printing import escaped, json_object, printable
 from .check.checker import LONGEST_SECONDS, TRUSTED, VALID, CheckResult, check
 from .format import FREE_TEXT, MAX_TEXT, TIMES, Certificate, canonical
 
@@ -197,12 +197,16 @@ class CollectionWriter:
 
 @dataclass(slots=True, kw_only=True)
 class Summary:
-    """Of the check of a collection: how many have which verdict, and the first rows that are not VALID."""
+    """Of the check of a collection: how many have which verdict, what the first of them prove, and the first rows that
+    are not VALID.
+    """
 
     verdicts: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     rows: list[tuple[int, str, str]] = field(default_factory=list)
     """Row, verdict (or "no certificate"), and why."""
+    proven: list[tuple[int, str]] = field(default_factory=list)
+    """Row, and the sentence that is proven."""
     failure: str = ""
     """What is wrong with the file itself."""
     networks: set[str] = field(default_factory=set)
@@ -222,12 +226,14 @@ class Summary:
         else:
             self.verdicts[checked.verdict] += 1
             self.networks |= {checked.network} - {""}
+            if checked.valid and len(self.proven) < MOST_TOLD:
+                self.proven.append((entry.row, checked.statement.split("\n")[0]))
         if (checked is None or not checked.valid) and len(self.rows) < MOST_TOLD:
             words = ("no certificate", entry.refused) if checked is None else (checked.verdict, checked.failure)
             self.rows.append((entry.row, *words))
 
     def to_dict(self) -> dict[str, Any]:
-        data = json_object(self, ("refused", "rows", "failure"))
+        data = json_object(self, ("refused", "rows", "proven", "failure"))
         return {"verdicts": dict(self.verdicts), "models": sorted(self.networks), **data}
 
     def __str__(self) -> str:
@@ -235,6 +241,7 @@ class Summary:
         told = [f"{count:,} of {total:,} certificates: {verdict}" for verdict, count in self.verdicts.most_common()]
         told += [f"{self.refused:,} people have no certificate"] if self.refused else []
         told += [f"Row {row}: {verdict}: {why}" for row, verdict, why in self.rows]
+        told += [f"Row {row}: {escaped(sentence)}" for row, sentence in self.proven]
         told += [f"Model: sha256 {one}" for one in sorted(self.networks)]
         return "\n".join([*told, *([f"INVALID: {self.failure}"] if self.failure else [])])
 

@@ -143,7 +143,7 @@ def read_text(text: bytes, tick: Callable[[], None] = lambda: None) -> dict[str,
         raise FileError(f'a certificate is a JSON object with "format": "{FORMAT}"; this is not one.')
     if type(data.get("version")) is not int or data["version"] != VERSION:
         raise FileError(f"this certificate has version {str(data.get('version'))[:60]!r}; this ifonly reads {VERSION}.")
-    parts = {key: canonical(key) + b":" + _canonical_in_steps(data[key], tick) for key in sorted(data)}
+    parts = {key: canonical(key) + b":" + canonical_in_steps(data[key], tick) for key in sorted(data)}
     if b"{" + b",".join(parts.values()) + b"}" != text:
         raise FileError(
             "the certificate's JSON is not canonical: its keys must be sorted and stand once, without spaces, in ASCII."
@@ -154,15 +154,15 @@ def read_text(text: bytes, tick: Callable[[], None] = lambda: None) -> dict[str,
     return data
 
 
-def _canonical_in_steps(value: Any, tick: Callable[[], None]) -> bytes:
+def canonical_in_steps(value: Any, tick: Callable[[], None]) -> bytes:
     """`canonical(value)`, with a `tick` before each entry of a dict and each stretch of a list: those can be long."""
     tick()
     if isinstance(value, dict):
-        entries = (canonical(key) + b":" + _canonical_in_steps(value[key], tick) for key in sorted(value))
+        entries = (canonical(key) + b":" + canonical_in_steps(value[key], tick) for key in sorted(value))
         return b"{" + b",".join(entries) + b"}"
     if isinstance(value, list) and len(value) > STRETCH:
         stretches = (value[first : first + STRETCH] for first in range(0, len(value), STRETCH))
-        return b"[" + b",".join(_canonical_in_steps(some, tick)[1:-1] for some in stretches) + b"]"
+        return b"[" + b",".join(canonical_in_steps(some, tick)[1:-1] for some in stretches) + b"]"
     return canonical(value)
 
 

@@ -25,6 +25,7 @@ from ifonly.problem.diversity import Diversity, different, settled_reals
 from ifonly.problem.query import query_of
 from ifonly.results import Answer, NoneExists
 from ifonly.results.claim import Claim
+from ifonly.results.diverse_answers import DiverseAnswers
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +53,13 @@ def certify_diverse(
     """
     query = query_of(query)
     diversity = several if isinstance(several, Diversity) else Diversity(several)
-    answers = explainer.explain_diverse(row, diversity, query)
+    return certificates_of_set(explainer, row, diversity, query, explainer.explain_diverse(row, diversity, query))
+
+
+def certificates_of_set(
+    explainer: ClaimingExplainer, row: Any, diversity: Diversity, query: Query, answers: DiverseAnswers
+) -> tuple[Certificate, ...]:
+    """The same, of a set that was found before."""
     questions, point = explainer.questions(row, query)
     first = questions[0]
     context = PersonContext(first.schema, point, query.measure)

@@ -46,9 +46,20 @@ def certify_reason(
     the stored weights; and, as far as rows show it exactly, each of them is needed, or no smaller set decides alone.
     """
     sufficiency = sufficiency_of(sufficiency, target, within)
+    check_method(explainer)
+    return certificate_of_reason(explainer, row, sufficiency, explainer.why(row, sufficiency))
+
+
+def check_method(explainer: ReasonExplainer) -> None:
+    """Refuse methods that prove nothing that could be written out."""
     if not isinstance(explainer.method, Search):
         raise UnsupportedQuestion("Reasons are proven by the search; leave out the other method.")
-    reasons = explainer.why(row, sufficiency)
+
+
+def certificate_of_reason(
+    explainer: ReasonExplainer, row: Any, sufficiency: Sufficiency, reasons: SufficientReasons
+) -> Certificate:
+    """The same, of reasons that were found before."""
     if not reasons.reasons:
         raise UnsupportedQuestion(f"There is no reason to write out. {reasons.note}")
     names = reasons.reasons[0].features

@@ -24,18 +24,24 @@ def certify_many(
 ) -> dict[str, Any]:
     """Write the certificates of all rows that are not in the file yet; how many, and how many have none."""
     from ifonly.certificate.collection import CollectionWriter
+
+    shared = shared_parts(explainer)
+    asked = f"{query.to_json()} {[one.describe() for one in explainer.constraints_for(query.constraints)]}"
+    with CollectionWriter(output, shared, hashlib.sha256(asked.encode()).hexdigest(), resume=resume) as collection:
+        before = len(collection.done)
+        written = _write(explainer, {i: row for i, row in rows.items() if i not in collection.done}, query, collection)
+    return {"output": output, "rows": len(rows), "there_before": before, **written}
+
+
+def shared_parts(explainer: Explainer) -> dict[str, Any]:
+    """What the certificates of a model have in common; an error where a certificate cannot state it."""
     from ifonly.certifying.statement import stated_model, stated_schema
     from ifonly.errors import UnsupportedQuestion
 
     model = stated_model(explainer.model)
     if model is None:
         raise UnsupportedQuestion(f"A certificate cannot state {explainer.model.function.name} yet; `explain` can.")
-    shared = {"schema": stated_schema(explainer.schema), "model": model}
-    asked = f"{query.to_json()} {[one.describe() for one in explainer.constraints_for(query.constraints)]}"
-    with CollectionWriter(output, shared, hashlib.sha256(asked.encode()).hexdigest(), resume=resume) as collection:
-        before = len(collection.done)
-        written = _write(explainer, {i: row for i, row in rows.items() if i not in collection.done}, query, collection)
-    return {"output": output, "rows": len(rows), "there_before": before, **written}
+    return {"schema": stated_schema(explainer.schema), "model": model}
 
 
 def _write(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
+from ifonly.cli.certificates import certificate_option, certificate_output, certificate_place
 from ifonly.cli.console import NUMBER, WholeNumber, json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, PAGE, SOURCE, TARGET, with_options
 from ifonly.cli.outputs import page_path, write_page
@@ -14,6 +15,7 @@ from ifonly.cli.outputs import page_path, write_page
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ifonly.cli.certificates import CertificateOutput
     from ifonly.cli.source import Source
     from ifonly.explainer import Explainer
     from ifonly.problem.sufficiency import Sufficiency
@@ -24,6 +26,7 @@ Examples:
   ifonly why --dataset credit --row 51
   ifonly why --dataset compas --row 1 --all
   ifonly why --dataset adult --row 0 --prefer Age,HoursPerWeek --html why.html
+  ifonly why --dataset compas --row 1 --certificate why.cert
   ifonly why --model net.onnx --schema schema.json --rows people.csv --first 10 --json
 
 {codes.EPILOG}"""
@@ -44,6 +47,7 @@ REASON = (
 
 @click.command(epilog=EPILOG)
 @with_options(SOURCE, TARGET, REASON, EFFORT[:3], PAGE)
+@certificate_option("a certificate of the reason (of many rows: FILE.certs)")
 @json_option
 def why(as_json: bool, **options: Any) -> int:
     """The smallest set of values that decides each row alone, whatever the others are, with its proof.
@@ -59,6 +63,7 @@ def why(as_json: bool, **options: Any) -> int:
     page = page_path(options)
     source = read_source({**options, "scale": None, "data_file": None})
     sufficiency, explainer = read_sufficiency(options, source), reasons_explainer(options, source)
+    certificates = _certificates(options, source, explainer, sufficiency)
     found: dict[int, SufficientReasons] = {}
     wrong: dict[int, Exception] = {}
     for number, told in reasons_of_rows(explainer, source, sufficiency):
@@ -72,7 +77,42 @@ def why(as_json: bool, **options: Any) -> int:
         show_json({"reasons": [told.to_dict() for told in found.values()]})
     if page is not None and found:
         write_page(page, next(iter(found.values())), options)
-    return exit_code(wrong, proven=all(told.status == "smallest" for told in found.values()))
+    if certificates is not None:
+        _certify(certificates, explainer, source.rows, sufficiency, found)
+    complete = certificates is None or certificates.complete
+    return exit_code(wrong, proven=complete and all(told.status == "smallest" for told in found.values()))
+
+
+def _certificates(
+    options: dict[str, Any], source: Source, explainer: Explainer, sufficiency: Sufficiency
+) -> CertificateOutput | None:
+    """Where certificates go; an error, before the work, for what has none."""
+    from ifonly.certifying.reason import check_method
+    from ifonly.errors import QuestionError
+
+    if options["certificate"] is None:
+        return None
+    if sufficiency.several != 1:
+        raise QuestionError("A certificate is about one reason of a row; leave out -k and --all, or --certificate.")
+    check_method(explainer)
+    place = certificate_place(options["certificate"], force=options["force"], one=len(source.rows) == 1)
+    return certificate_output(place, explainer, str(sufficiency), force=options["force"])
+
+
+def _certify(
+    certificates: CertificateOutput,
+    explainer: Explainer,
+    rows: Any,
+    sufficiency: Sufficiency,
+    found: dict[int, SufficientReasons],
+) -> None:
+    from functools import partial
+
+    from ifonly.certifying.reason import certificate_of_reason
+
+    for number, told in found.items():
+        certificates.add(number, partial(certificate_of_reason, explainer, rows[number], sufficiency, told))
+    certificates.close()
 
 
 def read_sufficiency(options: dict[str, Any], source: Source) -> Sufficiency:

@@ -22,7 +22,7 @@ from typing import Any
 
 from ...errors import FileError
 from ...printing import escaped, is_printable, json_object, lines
-from ..format import Certificate, canonical, file_text, read_text
+from ..format import Certificate, canonical, canonical_in_steps, file_text, read_text
 from .box import Box
 from .multipliers import ShownBounds, check_steps, read_multipliers
 from .reading import CheckBudget, Refusal, Stopped, entries, listed, number, scaled, whole
@@ -149,7 +149,7 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
     about: dict[str, Any] = {
         "lower": math.inf if lower is None else lower, "upper": upper, "deployed": deployed,
         "network": statement.fingerprint, "question": statement.question,
-        "schema": hashlib.sha256(canonical(data["question"]["schema"])).hexdigest(),
+        "schema": hashlib.sha256(canonical_in_steps(data["question"]["schema"], meter.tick)).hexdigest(),
         "features": feature_words(statement, data["witness"]), "rules": rule_words(statement),
     }  # fmt: skip
     if word:

@@ -127,13 +127,11 @@ def _read_several(
     if all(one is None for one in targets):
         raise Refusal("the target asks for nothing")
     pairs = zip(members, targets, strict=True)
-    read = [_read_one(one, schema, (own, planes), grid, meter) for one, own in pairs]
-    if any(one.logistic for one in read):
-        raise Refusal("a smooth network stands alone, not among several models")
-    used = [(k, one) for k, (one, own) in enumerate(zip(read, targets, strict=True)) if own is not None]
-    networks = [one.network for _, one in used if one.forest is None]
+    read = [_read_one(one, schema, (goal, planes), grid, meter) for one, goal in pairs]
+    used = [(k, one) for k, (one, goal) in enumerate(zip(read, targets, strict=True)) if goal is not None]
+    own = [one for _, one in used if one.forest is None]
+    networks = [one.network for one in own]
     starts = accumulate((len(network[2][-1]) for network in networks), initial=0)
-    curved = zip(starts, (one for _, one in used if one.forest is None), strict=False)
     forests = [one.forest for _, one in used if one.forest is not None]
     words = "; ".join(f"{k}: {one.words[0].lower()}{one.words[1:]}, sha256 {one.fingerprint}"
                       for k, one in enumerate(read))  # fmt: skip
@@ -141,11 +139,24 @@ def _read_several(
         network=side_by_side(schema, networks, grid, meter) if networks else _nothing(schema),
         forest=_together(forests, meter) if forests else None,
         wanted=" and ".join(f"{one.wanted} by model {k}" for k, one in used),
-        margins=tuple(None if own is None else one.margins[0] for one, own in zip(read, targets, strict=True)),
+        margins=tuple(None if goal is None else one.margins[0] for one, goal in zip(read, targets, strict=True)),
         words=f"Several models, numbered from 0: {words}; all of them",
         fingerprint=hashlib.sha256(canonical(model)).hexdigest(),
-        curves=tuple((start + first, count) for start, one in curved for first, count in one.curves),
+        curves=tuple((start + n, m) for start, one in zip(starts, own, strict=False) for n, m in one.curves),
+        logistic=_logistic(own),
     )
+
+
+def _logistic(models: list[StatedModel]) -> tuple[frozenset[int], ...]:
+    """Of several networks side by side: the neurons of each hidden layer whose activation is the logistic function."""
+    if not any(one.logistic for one in models):
+        return ()
+    depth, found = max(len(one.network[0]) for one in models), []
+    for k in range(depth - 1):
+        starts = accumulate((_width(one.network, k, depth) for one in models), initial=0)
+        curved = [(start, one.logistic[k]) for start, one in zip(starts, models, strict=False) if k < len(one.logistic)]
+        found.append(frozenset(start + i for start, neurons in curved for i in neurons))
+    return tuple(found)
 
 
 def side_by_side(schema: StatedSchema, networks: list[Integers], grid: int, meter: CheckBudget) -> Integers:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
+
+_Value = TypeVar("_Value")
 
 FEW, AT_ONCE = 4_096, 64
 """Products of numbers between two looks at the clock: of short numbers, and of long ones."""
@@ -41,6 +44,13 @@ class CheckBudget:
             self.bits -= bits
             if self.bits < 0:
                 raise Refusal("its numbers would take far more memory than their text; such a file is not checked")
+
+
+def ticking(values: Iterable[_Value], meter: CheckBudget) -> Iterator[_Value]:
+    """The values, with a look at the clock before each."""
+    for value in values:
+        meter.tick()
+        yield value
 
 
 def number(value: Any, what: str) -> float:

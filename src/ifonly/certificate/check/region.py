@@ -82,6 +82,8 @@ class Region:
         statement, box = self.statement, self.extent
         costs = []
         for g, feature in enumerate(statement.schema.features):
+            if self._tick is not None:
+                self._tick()
             if isinstance(feature, StatedNumeric):
                 if box.low[g] > box.high[g]:
                     return False
@@ -393,6 +395,8 @@ class Region:
         numbers, choices = [], []
         try:
             for item in self.items:
+                if self._tick is not None:
+                    self._tick()
                 if item.options:
                     choices.append([(c / (1 << statement.cost_unit), v / one)
                                     for c, v in zip(item.costs, item.of(a), strict=True) if v > 0])  # fmt: skip

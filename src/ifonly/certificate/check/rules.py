@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ...printing import quoted
+from .reading import CheckBudget, ticking
 from .schema import StatedChoice, StatedInteger, StatedSchema, decimal
 
 if TYPE_CHECKING:
@@ -86,10 +87,10 @@ class Rules:
         return ""
 
 
-def rooms(schema: StatedSchema, literals: tuple[RuleLiteral, ...], grid: int) -> tuple[int, ...]:
+def rooms(schema: StatedSchema, literals: tuple[RuleLiteral, ...], grid: int, meter: CheckBudget) -> tuple[int, ...]:
     """Of each literal: how far its value on decimals can be from that on float64, in units of 2^-P, rounded up."""
     own = []
-    for feature in schema.features:
+    for feature in ticking(schema.features if literals else (), meter):
         if isinstance(feature, StatedChoice) or (
             isinstance(feature, StatedInteger) and float(feature.lower).is_integer()
         ):

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ...printing import is_printable, quoted
-from .reading import Refusal, listed, number
+from .reading import CheckBudget, Refusal, listed, number, ticking
 
 MAX_COLUMNS = 20_000
 """Encoded columns, and numbers and options together."""
@@ -127,7 +127,7 @@ class StatedSchema:
         return self.features[self.positions[name]]
 
 
-def read_schema(value: Any) -> StatedSchema:
+def read_schema(value: Any, meter: CheckBudget | None = None) -> StatedSchema:
     """The schema of a question, in which nothing is left out and nothing is added."""
     _check_size(value)
     if not isinstance(value, dict) or value.get("format") != "ifonly-schema":
@@ -138,7 +138,7 @@ def read_schema(value: Any) -> StatedSchema:
         raise Refusal("the schema has rules of its own; a certificate states every rule among the constraints")
     if set(value) - {"columns"} != {"format", "version", "features"}:
         raise Refusal(NOT_CANONICAL)
-    features = tuple(_feature(one) for one in listed(value["features"], "the schema's features"))
+    features = tuple(map(_feature, ticking(listed(value["features"], "the schema's features"), meter or CheckBudget())))
     positions = {feature.name: g for g, feature in enumerate(features)}
     if not 0 < len(features) == len(positions):
         raise Refusal("the schema has no features, or two of the same name")

@@ -16,7 +16,7 @@ from operator import mul
 from typing import Any
 
 from ...printing import quoted
-from ..format import canonical
+from ..format import canonical_in_steps
 from .domains import KINDS, Domain, read_domains
 from .layers import MAX_WEIGHTS, Integers, beside, longest_number
 from .logistic import value_bounds
@@ -30,6 +30,7 @@ from .reading import (
     listed,
     number,
     scaled,
+    ticking,
     whole,
 )
 from .rule_reading import OWN, read_rules
@@ -314,14 +315,13 @@ def read_statement(
     """The question of a certificate, checked and in integers; of several targets this one."""
     meter = meter or CheckBudget()
     entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target")
-    schema = read_schema(question["schema"])
+    schema = read_schema(question["schema"], meter)
     width = sum(len(f.options) if isinstance(f, StatedChoice) else 1 for f in schema.features)
     factual = read_point(schema, question["factual"], "the factual")
-    meter.tick()
     target = question["target"] if target is None else target
     model = read_model(question["model"], schema, target, grid, meter, planes)
-    norm_name, jump, rate, weights, scales, costs = _read_distance(question["distance"], schema)
-    constraints = _read_constraints(question["constraints"])
+    norm_name, jump, rate, weights, scales, costs = _read_distance(question["distance"], schema, meter)
+    constraints = _read_constraints(question["constraints"], meter)
     rules = read_rules(schema, tuple(one for one in constraints if one["kind"] in OWN), meter)
     norm = NORMS[norm_name]
     unit = cost_grid + (2 * grid if norm == SQUARED else grid)
@@ -331,15 +331,16 @@ def read_statement(
     if longest > MAX_NUMBER:
         raise Refusal(f"the network leads to numbers of {longest} bits; at most {MAX_NUMBER} are checked")
     up, down = (_rates(norm, rate, weights, scales, some, cost_grid, meter) for some in (costs.up, costs.down))
-    jumps = tuple(_floor(jump * weight, len(schema), unit) for weight in weights)
+    jumps = tuple(_floor(jump * weight, len(schema), unit) for weight in ticking(weights, meter))
     statement = Statement(
         schema, (), norm, norm_name, weights, scales, jump, rate, costs, constraints, rules, model.wanted,
         model.margins, grid, cost_grid, unit, (), (), up, down, jumps, (),
         exponents, weight_rows, tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows), biases, columns, (),
-        sizes, model.words, sizes[0] - len(rules.literals),
-        model.forest, rooms(schema, rules.literals, grid), tuple(isinstance(f, StatedChoice) for f in schema.features),
+        sizes, model.words, sizes[0] - len(rules.literals), model.forest, rooms(schema, rules.literals, grid, meter),
+        tuple(isinstance(f, StatedChoice) for f in schema.features),
         tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
-        model.curves, model.logistic, model.fingerprint, hashlib.sha256(canonical(question)).hexdigest(), meter,
+        model.curves, model.logistic, model.fingerprint,
+        hashlib.sha256(canonical_in_steps(question, meter.tick)).hexdigest(), meter,
     )  # fmt: skip
     return statement.about(factual)
 
@@ -352,9 +353,9 @@ def _with_rules(schema: StatedSchema, rules: Rules, network: Integers, grid: int
     return beside(schema, rules.literals, network, grid)
 
 
-def _read_constraints(value: Any) -> tuple[dict[str, Any], ...]:
+def _read_constraints(value: Any, meter: CheckBudget) -> tuple[dict[str, Any], ...]:
     constraints = tuple(listed(value, "the constraints"))
-    for one in constraints:
+    for one in ticking(constraints, meter):
         kind = one.get("kind") if isinstance(one, dict) else None
         if not isinstance(kind, str) or kind not in (*KINDS, *OWN):
             raise Refusal(f"there is no constraint {str(kind)[:60]!r}")
@@ -362,7 +363,7 @@ def _read_constraints(value: Any) -> tuple[dict[str, Any], ...]:
 
 
 def _read_distance(
-    value: Any, schema: StatedSchema
+    value: Any, schema: StatedSchema, meter: CheckBudget
 ) -> tuple[str, Fraction, Fraction, tuple[Fraction, ...], tuple[Fraction, ...], Directions]:
     """The norm's name, jump, rate, weights, scales, and costs by direction."""
     keys = ("weights", "scales", "up", "down")
@@ -375,15 +376,16 @@ def _read_distance(
     if not (jump > 0 and rate > 0 if name == "l0+l1" else (jump, rate) == pure):
         raise Refusal(f"the shares of l0 and the rest do not fit the norm {name}")
     weights, scales, up, down = (
-        tuple(_positive(value, key) for value in listed(distance[key], key, len(schema))) for key in keys
+        tuple(_positive(value, key) for value in ticking(listed(distance[key], key, len(schema)), meter))
+        for key in keys
     )
-    return name, jump, rate, weights, scales, Directions(up, down, _transitions(distance["transitions"], schema))
+    return name, jump, rate, weights, scales, Directions(up, down, _transitions(distance["transitions"], schema, meter))
 
 
-def _transitions(value: Any, schema: StatedSchema) -> dict[tuple[int, int, int], Fraction]:
+def _transitions(value: Any, schema: StatedSchema, meter: CheckBudget) -> dict[tuple[int, int, int], Fraction]:
     """[feature, option before, option after, change] of each."""
     result: dict[tuple[int, int, int], Fraction] = {}
-    for one in listed(value, "the transitions"):
+    for one in ticking(listed(value, "the transitions"), meter):
         g, before, after, change = listed(one, "a transition", 4)
         g = whole(g, "the feature of a transition", 0, len(schema) - 1)
         feature = schema.features[g]

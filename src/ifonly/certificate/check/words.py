@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...printing import json_object, quoted
+from .reading import ticking
 from .rule_reading import OWN
 from .schema import StatedChoice, StatedInteger, StatedReal
 from .statement import Statement
@@ -55,37 +56,41 @@ class FeatureWords:
 def feature_words(statement: Statement, witness: Any) -> tuple[FeatureWords, ...]:
     """Every feature, in order; `witness` is the row named, or None."""
     own: dict[str, list[str]] = {}
-    for constraint in statement.constraints:
+    for constraint in ticking(statement.constraints, statement.meter):
         if constraint["kind"] not in OWN:
             feature = statement.schema[constraint["feature"]]
             own.setdefault(feature.name, []).append(_constraint(constraint, feature))
+    moves: dict[int, list[str]] = {}
+    for (g, *ends), change in ticking(statement.costs.transitions.items(), statement.meter):
+        names = (_value(statement.schema.features[g], float(option)) for option in ends)
+        moves.setdefault(g, []).append(f", {' to '.join(names)} counts {float(change)!r}")
     return tuple(
         FeatureWords(
             name=quoted(feature.name),
             values=_values(feature),
             now=_value(feature, statement.factual[g]),
             instead=None if witness is None else _value(feature, float.fromhex(witness[g])),
-            cost=f"weight {float(statement.weights[g])!r}, scale {float(statement.scales[g])!r}{_costs(statement, g)}",
+            cost=_costs(statement, g) + "".join(moves.get(g, ())),
             limits="; ".join(own.get(feature.name, [])),
         )
-        for g, feature in enumerate(statement.schema.features)
+        for g, feature in enumerate(ticking(statement.schema.features, statement.meter))
     )
 
 
 def rule_words(statement: Statement) -> tuple[str, ...]:
     """The rules between features."""
-    return tuple(_rule(statement, constraint) for constraint in statement.constraints if constraint["kind"] in OWN)
+    return tuple(
+        _rule(statement, constraint)
+        for constraint in ticking(statement.constraints, statement.meter)
+        if constraint["kind"] in OWN
+    )
 
 
 def _costs(statement: Statement, g: int) -> str:
-    """Costs by direction and transition, where there are any."""
-    feature, costs, words = statement.schema.features[g], statement.costs, ""
+    """What a change costs, and, where they differ, in which direction."""
+    words, costs = f"weight {float(statement.weights[g])!r}, scale {float(statement.scales[g])!r}", statement.costs
     if costs.up[g] != 1 or costs.down[g] != 1:
-        words = f", times {float(costs.up[g])!r} up and {float(costs.down[g])!r} down"
-    for (h, before, after), change in costs.transitions.items():
-        if h == g:
-            names = (_value(feature, float(option)) for option in (before, after))
-            words += f", {' to '.join(names)} counts {float(change)!r}"
+        words += f", times {float(costs.up[g])!r} up and {float(costs.down[g])!r} down"
     return words
 
 

@@ -1052,22 +1052,36 @@ function readModel(model, schema, target, P, budget, planes) {
   const targets = listed(entries(target, "the target of several models", "all").all, "the targets", members.length);
   if (targets.every((one) => one === null)) refuse("the target asks for nothing");
   const read = members.map((one, k) => readOne(one, schema, targets[k], P, budget, planes)), used = [...read.entries()].filter(([k]) => targets[k] !== null);
-  if (read.some((one) => one.logistic)) refuse("a smooth network stands alone, not among several models");
-  const networks = used.filter(([, one]) => one.forest === null).map(([, one]) => one.network), forests = used.filter(([, one]) => one.forest !== null).map(([, one]) => one.forest);
+  const own = used.filter(([, one]) => one.forest === null).map(([, one]) => one), networks = own.map((one) => one.network), forests = used.filter(([, one]) => one.forest !== null).map(([, one]) => one.forest);
   let before = 0;
-  const curves = used.filter(([, one]) => one.forest === null).flatMap(([, one]) => {
+  const curves = own.flatMap((one) => {
     const start = before;
     before += one.network.biases.at(-1).length;
     return one.curves.map(([first, count]) => [start + first, count]);
   });
   return {
-    curves,
+    curves, logistic: logisticSideBySide(own),
     network: networks.length > 0 ? sideBySide(networks, schema, P, budget) : nothing(schema),
     forest: forests.length > 0 ? Forest.together(forests, budget) : null,
     wanted: used.map(([k, one]) => `${one.wanted} by model ${k}`).join(" and "),
     margins: read.map((one, k) => (targets[k] === null ? null : one.margins[0])),
     fingerprint: null,
   };
+}
+
+/** Of several networks as one: the logistic neurons of each hidden layer; undefined without any. */
+function logisticSideBySide(models) {
+  if (!models.some((one) => one.logistic)) return undefined;
+  const sizes = models.map(({ network }) => network.biases.map((bias) => bias.length)), depth = Math.max(...sizes.map((one) => one.length));
+  return Array.from({ length: depth - 1 }, (_, k) => {
+    const found = new Set();
+    let start = 0;
+    models.forEach((one, m) => {
+      for (const i of one.logistic?.[k] ?? []) found.add(start + i);
+      start += sizes[m][Math.min(k, Math.max(sizes[m].length - 2, 0))];
+    });
+    return found;
+  });
 }
 
 function readOne(model, schema, target, P, budget, planes) {
@@ -1084,7 +1098,7 @@ function readOne(model, schema, target, P, budget, planes) {
     const stack = readLayers(model, schema.columns.length, budget, "activations"), names = listed(model.get("activations"), "the activations", stack.length - 1);
     if (names.length === 0 || !names.every((name) => ACTIVATIONS.includes(name))) refuse(`the activations of hidden layers are ${ACTIVATIONS.join(", ")}`);
     const found = asked(stack.at(-1).bias.length);
-    return { ...made(inWholeNumbers(stack, found, schema, P, budget, names), null, found, null), logistic: names.map((name, k) => (name === "relu" ? 0 : stack[k].bias.length)) };
+    return { ...made(inWholeNumbers(stack, found, schema, P, budget, names), null, found, null), logistic: names.map((name, k) => new Set(name === "relu" ? [] : stack[k].bias.keys())) };
   }
   if (kind !== "network") refuse(`there is no kind of model ${short(kind)}`);
   const stack = readLayers(model, schema.columns.length, budget), found = asked(stack.at(-1).bias.length);
@@ -1386,7 +1400,7 @@ class Statement {
       const choice = features[g].options, column = this.columns[g][choice ? x : 0], times = choice ? 1n << BigInt(finest) : scaled(x, finest, "a value");
       if (times !== 0n) z = z.map((v, i) => v + times * column[i]);
     });
-    if (this.model.logistic) return this.leastConditions(z, bits);
+    if (this.model.logistic) return [...this.leastConditions(z, bits), ...trees];
     for (let k = 1; k < this.layers; k++) {
       const hidden = z.map((v) => (v > 0n ? v : 0n)), shift = bits - this.P;
       z = this.weights[k].map((row, i) => this.product(row, hidden) + (this.biases[k][i] << shift));
@@ -1401,7 +1415,7 @@ class Statement {
     let ends = z.map((v) => [v, v]);
     for (let k = 1; k < this.layers; k++) {
       const hidden = ends.map(([low, high], j) => {
-        if (j < this.model.logistic[k - 1]) return [logisticBounds(low, bits)[0], logisticBounds(high, bits)[1]];
+        if (this.model.logistic[k - 1].has(j)) return [logisticBounds(low, bits)[0], logisticBounds(high, bits)[1]];
         return [(largest(low, 0n) << EXP_BITS) >> bits, -((-largest(high, 0n) << EXP_BITS) >> bits)];
       });
       ends = this.weights[k].map((row, i) => {
@@ -1888,7 +1902,7 @@ class Region {
     }
     return true;
   }
-  isLogistic(layer, i) { return this.statement.model.logistic !== undefined && i < this.statement.model.logistic[layer]; }
+  isLogistic(layer, i) { return this.statement.model.logistic !== undefined && this.statement.model.logistic[layer].has(i); }
   /** The lines around the logistic function, the one below by s(z) = 1 - s(-z), and its values, in units of 2^-P. */
   linesOf(low, high) {
     const { P, budget } = this.statement;
