@@ -344,7 +344,7 @@ def _of_data(name: str, rows: int, seconds: float, equations: str, *, forest: bo
 def _as_actions(causes: CausalModel, model: Model, row: Any, nearest: Any) -> tuple[float, bool]:
     """What the nearest row costs where its changes are the actions; and whether what follows undoes it."""
     changed = {change.feature: change.after for change in nearest.own_changes}
-    fees = sum(causes.fee(name) for name in changed if name in causes.graph) / len(causes.schema)
+    fees = sum(causes.holding_cost(name) for name in changed if name in causes.graph) / len(causes.schema)
     try:
         after = causes.schema.read(causes.after(row, changed))
     except ValueError:

@@ -111,7 +111,7 @@ def test_fitted_regressors_are_equations_and_are_written_and_read(regressor: Any
 def test_plain_data() -> None:
     written = json.loads(json.dumps(causes().with_holding({"balance": 0.2}).to_dict(), allow_nan=False))
     again = CausalModel.from_dict(written, SCHEMA)
-    assert again.to_dict() == written and again.fee("balance") == 0.2 and again.fee("grade") == 0.01
+    assert again.to_dict() == written and again.holding_cost("balance") == 0.2 and again.holding_cost("grade") == 0.01
     point = SCHEMA.read(ANN)[None, :]
     assert (again.noise(point) == causes().noise(point)).all()
 
@@ -212,7 +212,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "unsupported regressor": (lambda: CausalModel.of({"salary": ["years"]}, {"salary": KNeighborsRegressor().fit([[1.0]] * 9, [1.0] * 9)}, SCHEMA), "The equation of 'salary': "),
     "no equation": (lambda: CausalModel(SCHEMA, {"salary": 3.0}), "is a LinearEquation, a TableEquation or a ModelEquation; got 3.0"),
     "no graph": (lambda: CausalModel.of(3, {}, SCHEMA), "networkx DiGraph; got 3"),
-    "fee": (lambda: causes().with_holding(-1.0), "The fee of holding a feature is a number from 0 to 1e6; it is -1.0."),
+    "fee": (lambda: causes().with_holding(-1.0), "The cost of holding a feature is a number from 0 to 1e6; it is -1.0."),
     "fee of no follower": (lambda: causes().with_holding({"job": 1.0}), "'job' has no causes to hold it against"),
     "fit of another kind": (lambda: CausalModel.fit({}, {}, SCHEMA, equations="kernel"), "fitted as linear, network or boosted; got 'kernel'"),
     "smooth network": (lambda: CausalModel.of({"salary": ["years"]}, {"salary": MLPRegressor(hidden_layer_sizes=(2,), activation="tanh", max_iter=500, solver="lbfgs").fit([[1.0], [2.0]], [1.0, 2.0])}, SCHEMA), 'fit it as "linear", as a ReLU "network" or as "boosted" trees instead'),

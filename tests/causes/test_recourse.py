@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +42,9 @@ from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.plausibility import Near
 from ifonly.problem.action_models import action_model
 from ifonly.problem.actions import ActionSpace
+from ifonly.results import Stop, StoppedBy
+from ifonly.solvers.search.batch import SearchBatch
+from ifonly.solvers.search.worker import Budget
 
 SCHEMA = Schema([Real("salary", 0, 200_000), Real("balance", -50_000, 100_000)])
 ALICE = {"salary": 75_000, "balance": 25_000}
@@ -163,6 +167,29 @@ def test_a_search_that_is_stopped_says_what_is_left() -> None:
     told = Explainer(MORTGAGE).using(limits=Limits(nodes=1), reasons=False).recourse(ALICE, CAUSES, distance=RELATIVE)
     assert told.status in ("within", "unknown", "nearest") and told.lower <= told.cost
     assert str(told) and Recourse.from_dict(told.to_dict()) == told
+
+
+def test_the_time_limit_is_for_all_searches_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that stands still, but for searches under causes, each of which takes all the time that it has."""
+    clock, searched, on = [0.0], [], Budget.on
+
+    def spend_all(budget: Budget, packed: Any, batch: SearchBatch, radius: Any) -> None:
+        on(budget, packed, batch, radius)
+        if batch.allowed.factual.shape[1] > len(SCHEMA):  # no search for the nearest row that ignores causes
+            assert budget.limits.seconds is not None
+            searched.append(batch)
+            batch.seconds[:] = budget.limits.seconds - batch.spent_seconds
+            batch.stops[0], batch.lower[:] = Stop(StoppedBy.SECONDS, budget.limits.seconds), 0.0
+            clock[0] += float(batch.seconds[0])
+
+    slow = explainer().using(reasons=False, limits=Limits(seconds=60))
+    slow.recourse(ALICE, CAUSES, distance=RELATIVE)  # questions are prepared, kernels are loaded
+    monkeypatch.setattr(Budget, "on", spend_all)
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    told = slow.recourse(ALICE, CAUSES, distance=RELATIVE)
+    assert len(searched) == 1 and clock[0] == 60.0
+    assert told.status == "within" and told.lower < told.cost
+    assert told.answer.stop == Stop(StoppedBy.SECONDS, 60)
 
 
 # ---------------------------------------------------------------------- the function of actions

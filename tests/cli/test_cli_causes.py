@@ -42,7 +42,7 @@ def test_limits_have_an_exit_code(run, causes):
     [
         ((), "Missing option '--causes'"),
         (("--causes", "gone.json"), "Cannot read the file of causes 'gone.json'"),
-        (("--causes", "CAUSES", "--holding", "-1"), "The fee of holding a feature is a number from 0 to 1e6"),
+        (("--causes", "CAUSES", "--holding", "-1"), "The cost of holding a feature is a number from 0 to 1e6"),
         (("--causes", "CAUSES", "--fix", "Salery"), "There is no feature 'Salery'"),
     ],
 )

@@ -142,7 +142,7 @@ def cheapest_by_program(case: CausalCase, target: ClassTarget) -> float:
         if name not in case.causes.graph:
             program.add({x[g]: 1.0, put: -1.0}, 0.0, 0.0)
             continue
-        acts = program.variable(0.0, 1.0, whole=True, cost=case.causes.fee(name) * float(weight[g]) / n)
+        acts = program.variable(0.0, 1.0, whole=True, cost=case.causes.holding_cost(name) * float(weight[g]) / n)
         terms, constant = _equation(program, case, name, x)
         noise = before[g] - case.functions[name](before)
         room = (0.5, 0.5 - CLEAR) if steps[g] else (0.0, 0.0)  # x - 1/2 <= f + u < x + 1/2

@@ -79,7 +79,7 @@ def test_all_kinds_of_equations_against_a_program_of_the_whole(seed: int, trees:
     check(case, target, asked(case, target), cheapest_by_program(case, target))
 
 
-@pytest.mark.long(keep=3)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("seed", range(CASES))
 def test_chains_of_trees_against_a_program_of_the_whole(seed: int) -> None:
     case = chained_case(seed)
@@ -134,7 +134,10 @@ def least_over_cells(case: CausalCase, target: ClassTarget) -> float:
                     moves[g] = sum(w * moves[schema.index(p)] for p, w in weights.items())
             free = [g for g in range(n) if g not in case.causes.order or g in acted]
             split = np.hstack([moves[:, free], -moves[:, free]])
-            fees = sum(case.causes.fee(schema.names[g]) * case.distance.weights[schema.names[g]] for g in acted) / n
+            fees = (
+                sum(case.causes.holding_cost(schema.names[g]) * case.distance.weights[schema.names[g]] for g in acted)
+                / n
+            )
             for cell in (cell for cell, fine in zip(cells, good.tolist(), strict=True) if fine):
                 low, high = np.array(cell).T
                 ends = np.concatenate([high - before, before - low])

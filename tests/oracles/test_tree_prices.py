@@ -135,7 +135,7 @@ def _split_of(forest, person, ball, near, rate):
     return where_to_split(forest, person, ball, near, rate)
 
 
-def split_twin(search: ForestSearch, box: Box, near: np.ndarray, rate: np.ndarray) -> tuple[float, dict]:
+def split_reference(search: ForestSearch, box: Box, near: np.ndarray, rate: np.ndarray) -> tuple[float, dict]:
     """The best score, and the score of every split that the rates give a reason for."""
     forest, cost, scores = search.forest, search.person.cost[FREE], {}
     for g in range(len(near)):
@@ -169,7 +169,7 @@ def test_a_box_is_split_at_the_dearest_move_that_is_made_in_part() -> None:
         forest, box = search.forest, everything(search.forest)
         near = search.person.own.astype(np.int32)
         rate = np.where(rng.random(int(forest.start[-1])) < 0.3, 0.0, rng.random(int(forest.start[-1])))
-        best, scores = split_twin(search, box, near, rate)
+        best, scores = split_reference(search, box, near, rate)
         found = _split_of(forest, search.person, box[:3], near, rate)
         assert scores[found] == pytest.approx(best)
         several += len(scores) > 1

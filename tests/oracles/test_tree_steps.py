@@ -40,7 +40,7 @@ def made(seed: int) -> tuple[Any, Schema, list[Any]]:
     return import_model(fitted, schema), schema, [schema.row(point) for point in points[:6]]
 
 
-@pytest.mark.long(keep=3)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_search_finds_what_the_enumerator_finds(seed: int) -> None:
     model, _, people = made(seed)

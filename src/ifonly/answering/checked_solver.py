@@ -197,6 +197,27 @@ class CheckedSolver:
             return None
         return known(prepared.elimination.reduced(point[None, :])[0], distance, settings.limits)
 
+    def nearest_below(
+        self, resolved: ResolvedTarget, point: Floats, query: Query, distance: float, settings: SearchSettings
+    ) -> CheckedResult | None:
+        """The nearest row, if one is nearer than a distance, checked; else a bound. None where the method cannot tell,
+        or where the model refuses the row: then it takes a search without a cutoff."""
+        prepared, points = self._prepared_for_bounds(resolved, query, settings), point[None, :]
+        search = None if prepared is None else getattr(prepared.solver, "nearest_below", None)
+        if prepared is None or search is None:
+            return None
+        elimination = prepared.elimination
+        if elimination is not None and not elimination.takes(points):
+            return None
+        claim = search((points if elimination is None else elimination.reduced(points))[0], distance, settings.limits)
+        if claim is None or claim.point is None:
+            return None if claim is None else CheckedResult(claim)
+        if elimination is not None:
+            claim = replace(claim, point=elimination.rows(claim.point[None, :])[0])
+        question = self.question(resolved.alternatives[0], query)
+        found, refused = self._witnessed(question, points, Claims.of([claim], points))
+        return None if refused else found[0]
+
     def bounds_in_boxes(
         self,
         resolved: ResolvedTarget,

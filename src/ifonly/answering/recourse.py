@@ -1,10 +1,11 @@
 """The cheapest action of a person under causes: the least over the sets of features with causes that are acted on.
 
-    for each set, least fees first: a question about actions (`problem.actions`), answered like any other, in which
-    nothing that costs more than the best action so far is looked at
+    for each set: a question about actions (`problem.actions`), answered like any other, in which nothing that costs
+    more than the best action so far is looked at
 
-Each answer is checked by abduction, action and prediction with the user's own equations and model. A set whose fees
-alone cost as much as the best action ends the search: so do those of all that come after it.
+Sets on which nothing can be cheaper are left out by bounds on all of them at once (`action_bounds`), which also say
+which set to ask first; else the least fees come first. Each answer is checked by abduction, action and prediction with
+the user's own equations and model. A set whose fees alone cost as much as the best action needs no search.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ifonly.answering.action_bounds import ActionBounds
 from ifonly.answering.answerer import Answerer
 from ifonly.answering.branching import Spent
 from ifonly.answering.checked_solver import prepared_cache
@@ -27,7 +31,7 @@ from ifonly.answering.values import Batch, CheckedResult, Floats, ResolvedTarget
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.causes import CausalModel, check_causes
 from ifonly.errors import UnsupportedQuestion
-from ifonly.problem import Fixed, MaxChanges, Query
+from ifonly.problem import Fixed, MaxChanges, Query, Target
 from ifonly.problem.action_models import action_model
 from ifonly.problem.action_query import action_query, any_trees, spending, with_fees, without_fees
 from ifonly.problem.actions import ActionSpace
@@ -42,6 +46,11 @@ SPACE_BYTES = 2**28
 PREPARED_BYTES = 2**31
 """Methods, prepared for the question of each set, with all buffers that threads may come to keep."""
 QUERY_BYTES = 2**22
+BOUND_BYTES = 2**24
+FEW = 4
+"""So many sets are searched as soon as they are bounded."""
+FIRST_NODES = 24
+"""Of the search for a row that ignores causes, which need not be the nearest."""
 MOST_ACTED = 10
 """Features with causes that may be acted on: each choice of them is a search of its own."""
 
@@ -67,18 +76,14 @@ class ActionAnswerer:
             resolved, self.space.actions(point[None, :]), self._query(query, cut=True), settings
         )[0]
 
-    def none_below(
+    def cheapest_below(
         self, resolved: ResolvedTarget, point: Floats, query: Query, cost: float, settings: SearchSettings
     ) -> CheckedResult | None:
-        """That no action costs less, where that is soon proven."""
+        """The same, if it costs less than this; else a bound. None where the method cannot begin with a cutoff."""
         if math.isinf(cost) or self.runner.split(query).conditions:
             return None
         action = self.space.actions(point[None, :])[0]
-        known = self.runner.solver.nothing_below(resolved, action, self._query(query, cut=False), cost, settings)
-        if known is None:
-            return None
-        lower, nodes, seconds = known
-        return CheckedResult(Claim(point=None, lower=lower, method="search", nodes=nodes, seconds=seconds))
+        return self.runner.solver.nearest_below(resolved, action, self._query(query, cut=False), cost, settings)
 
     def _query(self, query: Query, *, cut: bool) -> Query:
         return self.queries.get_or_make((query, cut), lambda: action_query(query, self.space, cut=cut))
@@ -91,6 +96,12 @@ class FoundAction(NamedTuple):
     acted: frozenset[int] = frozenset()
 
 
+class KnownBounds(NamedTuple):
+    """Bounds for a question, if there are any."""
+
+    bounds: ActionBounds | None
+
+
 class RecourseAnswerer:
     """Answers questions about recourse with one model, under any causal model."""
 
@@ -98,6 +109,7 @@ class RecourseAnswerer:
         self.answerer, self.schema, self.tolerances = answerer, answerer.schema, answerer.tolerances
         self._prepared = prepared_cache(PREPARED_BYTES)
         self._spaces: SizedCache[ActionAnswerer] = SizedCache(SPACE_BYTES, _own_bytes)
+        self._bounds: SizedCache[KnownBounds] = SizedCache(BOUND_BYTES, bytes_of)
 
     def recourse(self, row: Any, causes: CausalModel, query: Query, settings: SearchSettings) -> Recourse:
         """The cheapest action of one person; what is wrong is raised."""
@@ -138,9 +150,16 @@ class RecourseAnswerer:
     ) -> FoundAction:
         """The cheapest action over all sets of features with causes."""
         tolerances, spent, bounds = self.answerer.tolerances, Spent(settings.limits), [math.inf]
-        sets = self._sets(causes, query)
+        waiting, known = self._sets(causes, query), math.inf
         best, first = self._known(resolved, point, causes, query, settings, spent)
-        for acted in [first, *(some for some in sets if some != first)] if first in sets else sets:
+        waiting.sort(key=lambda some: some != first)
+        while waiting:
+            if best.result.upper < known and len(waiting) > FEW:
+                known, count = best.result.upper, len(waiting)
+                waiting = self._in_reach(resolved, point, causes, query, waiting, known)
+                bounds.append(known if len(waiting) < count else math.inf)
+                continue
+            acted, *waiting = waiting
             fees = self._fees(causes, query, acted)
             least = with_fees(query.measure, len(self.schema), 0.0, fees)
             beaten = best.result.point is not None and tolerances.close(least, best.result.upper)
@@ -157,6 +176,33 @@ class RecourseAnswerer:
         return best._replace(result=_closed(best.result, min(bounds), spent, tolerances))
 
     # size: what a question is made of
+    def _in_reach(
+        self,
+        resolved: ResolvedTarget,
+        point: Floats,
+        causes: CausalModel,
+        query: Query,
+        sets: list[frozenset[int]],
+        cost: float,
+    ) -> list[frozenset[int]]:
+        """The sets of which no bound says that nothing on them is cheaper than this, those first that may be cheapest;
+        as they are where there are no bounds."""
+        bounds = []
+        for target in resolved.alternatives:
+            known = self._bounds.get_or_make((target, causes, query), partial(self._bounds_of, target, causes, query))
+            if known.bounds is None:
+                return sets
+            bounds.append(known.bounds)
+        fees = [self._fees(causes, query, some) for some in sets]
+        each = [one.out_of_reach(point, sets, fees, cost) for one in bounds]
+        out = np.logical_and.reduce([gone for gone, _ in each])
+        guess = np.minimum.reduce([cheapest for _, cheapest in each])
+        return [sets[k] for k in np.argsort(guess, kind="stable").tolist() if not out[k]]
+
+    def _bounds_of(self, target: Target, causes: CausalModel, query: Query) -> KnownBounds:
+        return KnownBounds(ActionBounds.of(self.answerer.model, target, causes, query))
+
+    # size: what a question is made of
     def _known(
         self,
         resolved: ResolvedTarget,
@@ -166,12 +212,15 @@ class RecourseAnswerer:
         settings: SearchSettings,
         spent: Spent,
     ) -> tuple[FoundAction, frozenset[int]]:
-        """An action that is known, and the set to begin with: of the nearest row that ignores causes, each change is
-        an action, unless what follows from them undoes it."""
+        """An action that is known, and the set to begin with: of a near row that ignores causes, each change is an
+        action, unless what follows from them undoes it."""
         nothing = FoundAction(CheckedResult(Claim(point=None, lower=math.inf, method="")))
         if self.answerer.runner.split(query).conditions:
             return nothing, frozenset()
-        limited = replace(settings, limits=spent.left, listen=None)
+        limits = spent.left
+        if self.answerer.model.function.as_network() is not None:  # whose searches find good rows soon
+            limits = replace(limits, nodes=min(FIRST_NODES, limits.nodes or FIRST_NODES))
+        limited = replace(settings, limits=limits, listen=None)
         found = self.answerer.runner.nearest(resolved, point[None, :], query, limited)[0]
         spent.count(found)
         if found.point is None:
@@ -205,10 +254,10 @@ class RecourseAnswerer:
         own = self._spaces.get_or_make((causes, acted, trees), made)
         limited = replace(settings, limits=spent.left, listen=None)
         most = without_fees(query.measure, size, upper, fees)
-        found = own.none_below(resolved, point, query, most, limited)
+        found = own.cheapest_below(resolved, point, query, most, limited)
         if found is None:
             with spending(most):
-                found = own.cheapest(resolved, point, query, limited)
+                found = own.cheapest(resolved, point, query, replace(limited, limits=spent.left))
         spent.count(found)
         lower = found.lower
         if lower == math.inf and upper < math.inf:
@@ -239,7 +288,7 @@ class RecourseAnswerer:
 
     def _fees(self, causes: CausalModel, query: Query, acted: frozenset[int]) -> list[float]:
         names, weights = self.schema.names, query.measure.weights
-        return [causes.fee(names[g]) * weights.get(names[g], 1.0) for g in sorted(acted)]
+        return [causes.holding_cost(names[g]) * weights.get(names[g], 1.0) for g in sorted(acted)]
 
     def _actions(self, answer: Answer, point: Floats, acted: frozenset[int]) -> tuple[Intervention, ...]:
         """What is done, in the user's own values."""

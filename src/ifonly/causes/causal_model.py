@@ -65,8 +65,8 @@ class EquationFit:
 class CausalModel:
     """Equations by feature: CausalModel(schema, {"Balance": LinearEquation({"Salary": 0.3})}).
 
-    Features without an equation have no causes. `holding` is the fee of acting on a feature that has causes, which cuts
-    it from them: it counts like a change of this size, beside the change itself; a number, or one by feature.
+    Features without an equation have no causes. `holding` is the cost of acting on a feature that has causes, which
+    cuts it from them: it counts like a change of this size, beside the change itself; a number, or one by feature.
     """
 
     schema: Schema
@@ -107,19 +107,19 @@ class CausalModel:
 
     def _read_holding(self) -> Any:
         given = self.holding if isinstance(self.holding, Mapping) else {"": self.holding}
-        for name, fee in given.items():
-            number = plain(fee)
+        for name, cost in given.items():
+            number = plain(cost)
             good = isinstance(number, int | float) and not isinstance(number, bool) and 0.0 <= number <= 1e6
             if not good or not math.isfinite(number):
-                raise QuestionError(f"The fee of holding a feature is a number from 0 to 1e6; it is {shown(fee)}.")
+                raise QuestionError(f"The cost of holding a feature is a number from 0 to 1e6; it is {shown(cost)}.")
             if name and name not in self.equations:
                 self.schema.index(name)
-                raise QuestionError(f"'{name}' has no causes to hold it against; give it no fee of holding.")
+                raise QuestionError(f"'{name}' has no causes to hold it against; give it no cost of holding.")
         return (
             {n: float(f) for n, f in given.items()} if isinstance(self.holding, Mapping) else float(plain(self.holding))
         )
 
-    def fee(self, name: str) -> float:
+    def holding_cost(self, name: str) -> float:
         """What acting on a feature with causes counts as, beside its change."""
         return float(self.holding.get(name, HOLDING) if isinstance(self.holding, Mapping) else self.holding)
 
@@ -221,7 +221,7 @@ class CausalModel:
         return load_causes(cls, path, schema)
 
     def with_holding(self, holding: Any) -> CausalModel:
-        """The same equations with another fee of holding."""
+        """The same equations with another cost of holding."""
         return replace(self, holding=holding)
 
     # ------------------------------------------------------------------ sizes
@@ -326,7 +326,8 @@ def check_causes(causes: Any, schema: Schema) -> None:
     """Raise where these are no causes of the features of a schema."""
     if not isinstance(causes, CausalModel):
         raise QuestionError(f"Say what follows from what with a CausalModel; got {shown(causes)}.")
-    if unlabelled(causes.schema).features != unlabelled(schema).features:
+    same = causes.schema is schema or causes.schema.features == schema.features
+    if not same and unlabelled(causes.schema).features != unlabelled(schema).features:
         raise QuestionError("These causes are about rows of another schema; make them with that of the explainer.")
 
 

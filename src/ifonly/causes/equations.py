@@ -34,6 +34,8 @@ from ifonly.schema.values import plain
 Floats = NDArray[np.float64]
 Layers: TypeAlias = list[tuple[Floats, Floats]]
 
+KEPT_VALUES = 256
+"""Of single points, of each equation."""
 MOST_CASES = 4096
 """Combinations of values of a table."""
 
@@ -54,9 +56,26 @@ class CompiledEquation:
     def values(self, points: Floats) -> Floats:
         """The value of the equation for each point of the whole schema."""
         own = points[:, self.places]
+        if len(own) > 1:
+            return self._values(own)
+        known, key = self._known, own.tobytes()
+        value = known.get(key)
+        if value is None:  # of one person's causes, most sets of actions ask for the same
+            value = self._values(own)
+            if len(known) >= KEPT_VALUES:
+                known.clear()
+            known[key] = value
+        return value.copy()
+
+    def _values(self, own: Floats) -> Floats:
         if self.original is not None:
             return np.asarray(self.original.scores(own)[:, 0])
         return np.asarray(self.network.steady_scores(self.unrolled(own) @ self.codes.T)[:, 0])
+
+    @cached_property
+    def _known(self) -> dict[bytes, Floats]:
+        """Values of single points."""
+        return {}
 
     def unrolled(self, own: Floats) -> Floats:
         """Points of the causes as unrolled columns; of trees, as a column per region."""
@@ -77,9 +96,9 @@ class CompiledEquation:
         return np.asarray(size[0])
 
     def interval(self, lower: Floats, upper: Floats) -> tuple[float, float]:
-        """Bounds of the value where the unrolled columns are between these; of trees, anywhere."""
+        """Bounds of the value where the unrolled columns are between these."""
         if self.trees is not None:
-            return self.trees.ends
+            return self.trees.interval(self.options, lower, upper)
         low, high = _image(self.codes, np.zeros(len(self.codes)), lower, upper)
         for layer in self.network.layers[:-1]:
             low, high = (np.maximum(end, 0.0) for end in _image(layer.weight, layer.bias, low, high))
@@ -227,7 +246,7 @@ class ModelEquation:
     def __post_init__(self) -> None:
         object.__setattr__(self, "parents", _names(self.parents, "A fitted equation"))
         if self.model is None or isinstance(self.model, bool | int | float | type):
-            raise ModelError(f"A fitted equation has a regression model; {shown(self.model)} is none.")
+            raise ModelError(f"A fitted equation has a regression model; got {shown(self.model)}.")
 
     def own_schema(self, schema: Schema) -> Schema:
         """The causes, as the regression takes them."""

@@ -1,4 +1,4 @@
-"""Causal models as plain data: their equations, and the fee of holding. Safe to load: nothing in a file is run."""
+"""Causal models as plain data: their equations, and the cost of holding. Safe to load: nothing in a file is run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def causes_from_dict(cls: type[CausalModel], data: Any, schema: Schema) -> Causa
     equations = data.get("equations")
     if unknown or not isinstance(equations, Mapping):
         wrong = f"the entry {shown(min(map(str, unknown)))}" if unknown else "no equations"
-        raise ModelError(f"Causes have equations and a fee of holding; these have {wrong}.")
+        raise ModelError(f"Causes have equations and a cost of holding; these have {wrong}.")
     read = {}
     for name, one in equations.items():
         try:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import UnsupportedModel
 from ifonly.model import Network
 from ifonly.model.trees import Trees
@@ -66,8 +67,6 @@ class TreeRegions:
     """Of each cause: where they part its numbers into cells; None for options."""
     start: NDArray[np.intp]
     """The first column of each cause, and the number of columns."""
-    ends: tuple[float, float]
-    """Bounds of the value."""
 
     def block(self, k: int) -> slice:
         """The columns of cause k."""
@@ -80,6 +79,44 @@ class TreeRegions:
         columns = np.stack(places, axis=1) + self.start[:-1]
         found = [one.columns[:, columns].all(axis=2).argmax(axis=0) for one in self.partitions]
         return np.stack(found, axis=1) if found else np.zeros((len(own), 0), dtype=np.intp)
+
+    def interval(self, options: Sequence[int], lower: Floats, upper: Floats) -> tuple[float, float]:
+        """Bounds of the value where the causes, of which each has so many options (0: a number), are between these; by
+        a column per number or option."""
+        able, at = [], 0
+        for count, cuts, (first, last) in zip(options, self.cuts, pairwise(self.start), strict=True):
+            if cuts is None:
+                able.append(upper[at : at + count] > 0.0)
+            else:
+                cell = np.arange(last - first)
+                able.append((cell >= cell_of(cuts, lower[at])) & (cell <= cell_of(cuts, upper[at])))
+            at += max(count, 1)
+        low = high = self.intercept
+        for one in self.partitions:
+            columns = [one.columns[:, a:b] & some for some, (a, b) in zip(able, pairwise(self.start), strict=True)]
+            values = one.values[np.logical_and.reduce([some.any(axis=1) for some in columns])]
+            low, high = low + float(values.min()), high + float(values.max())
+        return low, high
+
+    def secants(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
+        """Of trees of one number, for each interval of it: a slope, and bounds of value - slope * number."""
+        cuts, values = self.cuts[0], self._by_cell
+        assert cuts is not None
+        first, last = values[cell_of(cuts, lower)], values[cell_of(cuts, upper)]
+        wide = upper > lower
+        slope = np.where(wide, (last - first) / np.where(wide, upper - lower, 1.0), 0.0)
+        left = np.maximum(lower[:, None], np.concatenate([[-np.inf], cuts]))
+        right = np.minimum(upper[:, None], np.concatenate([cuts, [np.inf]]))
+        inside, moved = left <= right, slope[:, None]
+        ends = np.stack([values - moved * left, values - moved * right])
+        low, high = np.where(inside, ends.min(axis=0), np.inf), np.where(inside, ends.max(axis=0), -np.inf)
+        return slope, low.min(axis=1), high.max(axis=1)
+
+    @cached_property
+    def _by_cell(self) -> Floats:
+        """Of trees of one number: the value in each of its cells."""
+        cells = len(_cut(self.cuts[0])) + 1
+        return np.full(cells, self.intercept) + sum(one.values @ one.columns[:, :cells] for one in self.partitions)
 
     @property
     def network(self) -> Network:
@@ -106,9 +143,8 @@ def tree_regions(trees: Trees, follower: Feature) -> TreeRegions:
     summation = trees.ensemble.summation
     scale = summation.scale / summation.divisor
     shift = float(summation.start[0]) * scale + float(summation.shift[0])
-    low, high = (scale * sum(float(end(one.values)) for one in partitions) + shift for end in (np.min, np.max))
     scaled = [Partition(one.columns, scale * one.values) for one in partitions]
-    return TreeRegions(tuple(scaled), shift, tuple(cuts), start, (min(low, high), max(low, high)))
+    return TreeRegions(tuple(scaled), shift, tuple(cuts), start)
 
 
 def _joined(each: Iterable[Partition], start: Any) -> list[Partition]:

@@ -47,11 +47,12 @@ class Limits:
             return Stop(StoppedBy.SECONDS, self.seconds)
         return Stop(StoppedBy.NODES, self.nodes) if self.nodes is not None and nodes >= self.nodes else None
 
-    def after(self, seconds: float) -> Limits:
-        """What is left of them after so many seconds."""
-        if self.seconds is None or seconds <= 0.0:
-            return self
-        return replace(self, seconds=max(self.seconds - seconds, NO_TIME))
+    def after(self, seconds: float, nodes: int = 0) -> Limits:
+        """What is left of them after so many seconds and nodes."""
+        left = self if self.nodes is None or nodes <= 0 else replace(self, nodes=max(self.nodes - nodes, 1))
+        if left.seconds is None or seconds <= 0.0:
+            return left
+        return replace(left, seconds=max(left.seconds - seconds, NO_TIME))
 
     def stop(self, reached: LimitReached) -> Stop:
         """What stops a search that reaches a limit while it is prepared."""

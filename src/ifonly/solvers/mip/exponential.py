@@ -131,7 +131,7 @@ class MipExpSolver:
             outcome = backends.run(program.form, self.method.backend, settings)
             work.nodes[0] += outcome.nodes
             if outcome.ending is SolveStatus.INFEASIBLE and lowered.question.rules:
-                return StepOutcome(verdict=Verdict.NONE)  # no row within the budget meets the rules: the solver's word
+                return StepOutcome(verdict=Verdict.NONE)  # no row within the budget meets the rules, as the solver says
             if outcome.ending is SolveStatus.INFEASIBLE:  # wrong: the nearest row is in the budget, the slack is free
                 return StepOutcome(verdict=Verdict.STOPPED, stop=stop_of(SolveStatus.TROUBLE, work.clock.limits))
             if outcome.bound - SLACK * (1.0 + abs(outcome.bound)) > -person.rounding_bound:

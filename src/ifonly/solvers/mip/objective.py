@@ -6,7 +6,7 @@
             (everything discrete, the row exactly on the margin), another program asks for a little more
 
 How much more: a binary that is 1e-9 away from 0 still lets a big-M of 100 pass 1e-7, and layers multiply that. So the
-next program asks for ten times what the row missed, and at least for MORE. Two things are the solver's word: that its
+next program asks for ten times what the row missed, and at least for MORE. Two things are not checked: that its
 bound holds to its tolerances, and that infeasible means infeasible.
 """
 

@@ -74,7 +74,7 @@ class SeveralModels:
         while waiting:
             models = min(waiting, key=len)
             people = waiting.pop(models)
-            rest = _rest(limits, float(seconds[people].max()), int(nodes[people].max()))
+            rest = limits.after(float(seconds[people].max()), int(nodes[people].max()))
             begun = time.perf_counter()
             claims = self._under(models, points[people], rest, threads, _counted(listen, result))
             seconds[people] += (time.perf_counter() - begun) / len(people)
@@ -147,11 +147,6 @@ def _with_bound_of(earlier: Claim | None, claim: Claim) -> Claim:
     if earlier is None or claim.stop is None or earlier.lower <= claim.lower:
         return claim
     return replace(claim, lower=earlier.lower, rounding_bound=max(claim.rounding_bound, earlier.rounding_bound))
-
-
-def _rest(limits: Limits, seconds: float, nodes: int) -> Limits:
-    left = limits.after(seconds)
-    return left if left.nodes is None else replace(left, nodes=max(left.nodes - nodes, 1))
 
 
 def _counted(listen: Listener | None, result: list[Claim | None]) -> Listener | None:

@@ -110,18 +110,33 @@ class SearchSolver:
         batch = self._cut_off(people, distance, limits)
         return self._nothing_found(batch, distance)
 
-    def nearest_below(self, people: People, distance: float, limits: Limits) -> Claim:
-        """The nearest row of one person who may change so much, if one is nearer than a distance; else a bound."""
+    def nearest_below(self, point: Floats, distance: float, limits: Limits) -> Claim | None:
+        """The nearest row, if one is nearer than this distance; else a bound, up to it. None where that is not asked
+        of a search."""
+        if self.table is not None or self.packed.records:
+            return None
+        self.packed.kernels.prepare()
+        people = self.lowered.domains(np.array(point[None, :], dtype=np.float64, order="C"))
+        return self.nearest_of(people, distance, limits)
+
+    def nearest_of(self, people: People, distance: float, limits: Limits) -> Claim:
+        """The same of one person who may change so much."""
         batch = self._cut_off(people, distance, limits)
         if known := self._nothing_found(batch, distance):
             return Claim(point=None, lower=known[0], method="search", nodes=known[1], seconds=known[2])
-        budget, bound = Budget(limits, 1, ProgressReporter(0, None)), self.lowered.question.rounding_bound
-        found = not batch.stops and batch.best[0, -1] < self.packed.cost(distance)
+        bound, nodes, seconds = self.lowered.question.rounding_bound, int(batch.nodes[0]), float(batch.seconds[0])
+        found = batch.best[0, -1] < self.packed.cost(distance)
+        if batch.stops and not (found and bound is not None):
+            lower = min(float(self.packed.claims(batch).lower[0]), distance)
+            stop = batch.stops[0]
+            return Claim(point=None, lower=lower, method="search", nodes=nodes, seconds=seconds, stop=stop)
         if bound is None or not found or self.robust_search.unsettled(batch):
-            return self.among(people, budget)[0]
+            left = limits.after(seconds, nodes)
+            claim = self.among(people, Budget(left, 1, ProgressReporter(0, None))).counting(seconds, limits)[0]
+            return replace(claim, nodes=claim.nodes + nodes)
         batch.rounding_bound[:] = bound  # the row reaches that, whatever is rounded: no other search is needed
         batch.lower_any_rounding[:] = self.packed.distance(batch.lower)
-        self._finish(batch, budget)
+        self._finish(batch, Budget(limits, 1, ProgressReporter(0, None)))
         return self.packed.claims(batch)[0]
 
     def bounds_in_boxes(
@@ -221,6 +236,8 @@ class SearchSolver:
         upper = np.where(points[beside] - least <= beside_end, np.minimum(people.upper, least), people.upper)
         lower = np.where(most - points[beside] <= beside_end, np.maximum(people.lower, most), people.lower)
         part = self.packed.batch(replace(people, lower=lower, upper=upper), self.errors)
+        part.spent_nodes[:] = batch.nodes[beside] + batch.spent_nodes[beside]
+        part.spent_seconds[:] = batch.seconds[beside] + batch.spent_seconds[beside]
         self.robust_search.search(part, budget)
         points, found = self.packed.points(part)
         for k, i in enumerate(beside):

@@ -60,7 +60,7 @@ WIDE_STEPS = 16.0
 """An integer with more steps than this counts as a number that can be halved for ever."""
 MANY_STEPS = 1024.0
 """The values of an integer are set apart one by one below this many; one with more is halved until it has them. A step
-of it is next to nothing, too: where its value is a fraction, it is split only when nothing else is left, like a real.
+of it is a small change, too: where its value is a fraction, it is split only when nothing else is left, like a real.
 """
 SPLIT_ORDER = ((MANY_STEPS, WIDE_STEPS), (np.inf, np.inf))
 """Up to how many steps integers are split at fractions, and their values are set apart: first the ones, then all."""

@@ -67,7 +67,7 @@ class RuledBoxes:
         a distance."""
         inside = self._inside(people, *box)
         if below < math.inf:
-            claim = self.solver.nearest_below(inside, below, limits)
+            claim = self.solver.nearest_of(inside, below, limits)
         else:
             claim = self.solver.among(inside, Budget(limits, 1, ProgressReporter(0, None)))[0]
         if claim.point is None:

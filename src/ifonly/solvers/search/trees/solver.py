@@ -110,14 +110,19 @@ class ForestSolver:
 
     def nothing_below(self, point: Floats, distance: float, limits: Limits) -> tuple[float, int, float] | None:
         """See `SearchSolver.nothing_below`."""
+        claim = self.nearest_below(point, distance, limits)
+        known = claim.stop is None and claim.point is None
+        closed = known and (claim.lower == math.inf or self.tolerances.close(claim.lower, distance))
+        return (claim.lower, claim.nodes, claim.seconds) if closed else None
+
+    def nearest_below(self, point: Floats, distance: float, limits: Limits) -> Claim:
+        """See `SearchSolver.nearest_below`."""
         packed, people = self.packed, self.costs.domains(np.array(point[None, :], dtype=np.float64))
         packed.kernels.prepare()
         reporter, cutoff = ProgressReporter(0, None), packed.cost(distance * ALMOST)
-        claim = ForestSearch(
-            packed, packed.forest, people, 0, limits, reporter, threading.Event(), cutoff=cutoff
-        ).claim()
-        closed = claim.stop is None and claim.point is None and self.tolerances.close(claim.lower, distance)
-        return (claim.lower, claim.nodes, claim.seconds) if closed or claim.lower == math.inf else None
+        search = ForestSearch(packed, packed.forest, people, 0, limits, reporter, threading.Event(), cutoff=cutoff)
+        claim = search.claim()
+        return replace(claim, lower=min(claim.lower, distance)) if claim.stop is not None else claim
 
     @staticmethod
     def _all(claim: Callable[[int], Claim], people: int, threads: int, stop: threading.Event) -> list[Claim]:
