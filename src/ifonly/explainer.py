@@ -40,7 +40,7 @@ from ifonly.population.auditing import Audit, audit
 from ifonly.population.engines import Engine, InProcess
 from ifonly.population.existing_output import Existing
 from ifonly.population.labels import By
-from ifonly.population.output import Output
+from ifonly.population.output_paths import Output
 from ifonly.population.run import Plan, RunResult, run
 from ifonly.population.sources import source_of
 from ifonly.printing import shown

@@ -17,7 +17,8 @@ from ifonly.errors import FileError, IfonlyError
 from ifonly.population import checksums as verified
 from ifonly.population import output as parts
 from ifonly.population import run, sources
-from ifonly.population.output import manifest_of, place_of
+from ifonly.population.output import manifest_of
+from ifonly.population.output_paths import place_of
 from ifonly.schema.tables import user_columns
 from population.streaming import records, same
 from population.test_streams import as_rows, in_file
@@ -138,6 +139,7 @@ def test_also_with_processes(explainer, rows, meant, tmp_path, change):
     check_ended_and_goes_on(explainer, output, table, original, meant)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("named", ["folder", "pattern"])
 def test_one_of_many_files_in_named_folders(explainer, rows, meant, tmp_path, named):
     """A file that was not yet opened is another one when its turn comes."""
@@ -156,6 +158,7 @@ def test_one_of_many_files_in_named_folders(explainer, rows, meant, tmp_path, na
     assert same(records(output), meant)
 
 
+@pytest.mark.long
 def test_changed_and_changed_back(explainer, rows, meant, tmp_path):
     """What is read while the table is another one is never answered, even if the original is back in the end."""
     table, output = tmp_path / "people.csv", tmp_path / "answers.jsonl"
@@ -207,6 +210,7 @@ def test_the_command_says_so(rows, tmp_path, monkeypatch):
     assert json.loads(place_of(output).manifest.read_text(encoding="utf-8"))["state"] == "running"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_an_audit_of_a_table_that_changes(rows, tmp_path, monkeypatch, kind):
     """Its page would show the checksum of another table."""
@@ -229,6 +233,7 @@ def test_an_audit_of_a_table_that_changes(rows, tmp_path, monkeypatch, kind):
     assert not (tmp_path / "audit.json").exists()
 
 
+@pytest.mark.long
 def test_an_audit_of_answers_that_change(rows, tmp_path, monkeypatch):
     from ifonly.cli import audit_rows as people
 

@@ -14,6 +14,7 @@ import pytest
 from ifonly.population import chunks, run
 from ifonly.population import output as parts
 from ifonly.population.engines import InProcess
+from ifonly.population.output_paths import place_of
 from population.streaming import records, same
 from population.test_streams import moody
 
@@ -113,7 +114,7 @@ def test_records_and_resuming_do_not_depend_on_the_cut(tmp_path, monkeypatch, se
     output = tmp_path / "answers.jsonl"
     with pytest.raises(KeyboardInterrupt):
         moody().explain_to(output, rows, engine=Measured(takes, stop=25))
-    before = parts.manifest_of(parts.place_of(output))["rows"]  # type: ignore[index]
+    before = parts.manifest_of(place_of(output))["rows"]  # type: ignore[index]
     assert 0 < before < COUNT
     engine = Measured(takes)
     moody().explain_to(output, rows, engine=engine, existing="resume")

@@ -37,6 +37,7 @@ def test_on_a_cluster(kind: str, tmp_path: Path) -> None:
     assert streaming.same(streaming.records(output), streaming.records(tmp_path / "meant.jsonl"))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("name", "package"), [("Ray", "ray"), ("Dask", "distributed")])
 def test_a_cluster_that_is_not_installed(name: str, package: str, tmp_path: Path, monkeypatch) -> None:
     import ifonly

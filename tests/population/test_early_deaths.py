@@ -18,7 +18,8 @@ from ifonly.model import Model
 from ifonly.population import output as parts
 from ifonly.population import run, sources
 from ifonly.population.engines import processes
-from ifonly.population.output import manifest_of, place_of
+from ifonly.population.output import manifest_of
+from ifonly.population.output_paths import place_of
 from population.streaming import records, same
 from population.test_streams import SCHEMA, Moody, moody, points, stopped
 

@@ -12,6 +12,7 @@ import pytest
 from ifonly import Explainer, Query, datasets
 from ifonly.errors import FileError, IfonlyError
 from ifonly.population import output as parts
+from ifonly.population.output_paths import place_of
 from ifonly.schema.io import move, replacing
 
 ROWS = {name: list(column[:40]) for name, column in datasets.load("credit", rules=False).columns.items()}
@@ -90,7 +91,7 @@ def test_the_old_file_stays_until_the_new_one_is_whole(explainer, tmp_path):
 
     def stop(_: Any) -> None:
         assert path.read_bytes() == b"old"
-        if list(parts.place_of(path).parts()):
+        if list(place_of(path).parts()):
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
@@ -128,7 +129,7 @@ def test_links_folders_and_what_stands_beside(explainer, tmp_path):
 def test_a_manifest_that_knows_nothing_of_what_it_replaces(explainer, tmp_path):
     path = tmp_path / "answers.jsonl"
     explainer.explain_to(path, ROWS)
-    manifest = parts.place_of(path).manifest
+    manifest = place_of(path).manifest
     data = json.loads(manifest.read_text(encoding="utf-8"))
     del data["replaces"]
     manifest.write_text(json.dumps(data), encoding="utf-8")

@@ -20,7 +20,7 @@ from ifonly.errors import IfonlyError
 from ifonly.model import network_model, save_network
 from ifonly.population import Output
 from ifonly.population.formats import formula_escaped, formula_unescaped
-from ifonly.population.output import place_of
+from ifonly.population.output_paths import place_of
 from ifonly.population.reading import read_answers
 
 EVIL = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1+1", "#N/A", "'=1", "''", "a\x07b"]

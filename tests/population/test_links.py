@@ -12,7 +12,7 @@ import pytest
 from ifonly import Explainer, datasets
 from ifonly.errors import FileError, IfonlyError
 from ifonly.population import output as parts
-from ifonly.population.output import place_of
+from ifonly.population.output_paths import OutputPaths, place_of
 from ifonly.schema.io import replacing
 
 ROWS = {name: list(column[:40]) for name, column in datasets.load("credit", rules=False).columns.items()}
@@ -77,7 +77,7 @@ def test_a_finished_run_whose_parts_became_a_link(explainer, tmp_path, mine):
     (tmp_path / "answers.jsonl.parts").symlink_to(mine)
     before = content(mine)
     assert "is a symbolic link" in refused(explainer.explain_to, path, ROWS)
-    link = parts.OutputPaths(path=path, folder=tmp_path / "answers.jsonl.parts", manifest=path, suffix=".jsonl")
+    link = OutputPaths(path=path, folder=tmp_path / "answers.jsonl.parts", manifest=path, suffix=".jsonl")
     link.clear({"parts": [{"name": "part-000000000000.jsonl"}], "rows": 40})
     assert content(mine) == before
 

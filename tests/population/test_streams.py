@@ -19,7 +19,7 @@ from ifonly.model import Model, network_model
 from ifonly.population import chunks, run, sources
 from ifonly.population import output as parts
 from ifonly.population.engines import InProcess, Lost
-from ifonly.population.output import place_of
+from ifonly.population.output_paths import place_of
 from ifonly.schema.tables import user_columns
 from population import streaming
 from population.streaming import records, same

@@ -193,7 +193,8 @@ def _provenance(
         return provenance(explainer, query, data=f"{name}, {rows:,} rows", fingerprint=fingerprint)
 
     if people is None:
-        from ifonly.population.output import manifest_of, read_place
+        from ifonly.population.output import manifest_of
+        from ifonly.population.output_paths import read_place
 
         file = options["answers"]
         return of(Path(file).name, files_fingerprint((manifest_of(read_place(file)) or {}).get("input")))

@@ -72,7 +72,8 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     from ifonly.cli.explain import explainer_for
     from ifonly.cli.source import read_model, rows_source, scale_data
     from ifonly.errors import Contradiction
-    from ifonly.population.output import Output, manifest_of
+    from ifonly.population.output import manifest_of
+    from ifonly.population.output_paths import Output
     from ifonly.population.remote import local_place
 
     model = read_model(options)

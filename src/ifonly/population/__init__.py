@@ -6,7 +6,7 @@ from ifonly.population.differences import Difference
 from ifonly.population.group import Group
 from ifonly.population.labels import Grouping
 from ifonly.population.moves import FlipSet, flip_sets
-from ifonly.population.output import Output
+from ifonly.population.output_paths import Output
 from ifonly.population.run import RunResult
 
 __all__ = [

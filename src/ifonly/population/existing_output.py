@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from ifonly.errors import FileError, QuestionError
-from ifonly.population.output import FINISHED, OutputPaths, fingerprint, manifest_of, read_place
+from ifonly.population.output import FINISHED, fingerprint, manifest_of
+from ifonly.population.output_paths import OutputPaths, read_place
 from ifonly.printing import json_text, shown
 
 Existing: TypeAlias = Literal["refuse", "resume", "replace"]

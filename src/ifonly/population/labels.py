@@ -197,9 +197,7 @@ def _day(given: Any) -> Any:
     if isinstance(label, datetime.date):
         return f"{label.year:04}-{label.month:02}"
     if not is_label(label):
-        raise QuestionError(
-            f"A group is named by a text, a finite number, a boolean or a date; {shown(given)} is none."
-        )
+        raise QuestionError(f"A group is named by a text, a finite number, a boolean or a date; got {shown(given)}.")
     moment = _MOMENT.match(label) if isinstance(label, str) else None
     return label if moment is None else moment[1]
 

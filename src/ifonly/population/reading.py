@@ -19,7 +19,8 @@ from ifonly.errors import FileError, QuestionError
 from ifonly.population.chunks import ROWS
 from ifonly.population.files import TableFile, read_blocks
 from ifonly.population.formats import formula_unescaped
-from ifonly.population.output import manifest_of, read_place
+from ifonly.population.output import manifest_of
+from ifonly.population.output_paths import read_place
 from ifonly.population.partitions import column_of_folder, files_below
 from ifonly.printing import shown
 from ifonly.problem.query import Query

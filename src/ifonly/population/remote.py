@@ -21,7 +21,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ifonly.errors import FileError, MissingExtra, QuestionError
-from ifonly.population.output import FINISHED, OutputPaths, manifest_of, place_of
+from ifonly.population.output import FINISHED, manifest_of
+from ifonly.population.output_paths import OutputPaths, place_of
 
 URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+(::[a-zA-Z][a-zA-Z0-9+.-]+)*://")
 STAGING = "IFONLY_STAGING"

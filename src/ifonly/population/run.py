@@ -23,7 +23,8 @@ from ifonly.population.chunks import ROWS, Chunk, Digest
 from ifonly.population.counters import AnswerCounts
 from ifonly.population.engines import Engine, Lost, Processes, WorkerPool
 from ifonly.population.existing_output import COMPARED, Existing, earlier_run
-from ifonly.population.output import FINISHED, Output, OutputPaths, Parts, locked, manifest_of, place_of
+from ifonly.population.output import FINISHED, Parts, locked, manifest_of
+from ifonly.population.output_paths import Output, OutputPaths, place_of
 from ifonly.population.remote import remote_output
 from ifonly.population.sources import ChangedRows, RowSource, chunks
 from ifonly.population.worker import Answering, ChunkResult, Task, after_column
