@@ -40,6 +40,10 @@ def registry() -> Any:
         Ordinal("rating", ["low", "mid", "high"]),
         Categorical("job", ["handler", "nurse", "teacher", "cook", "driver", "baker", None]),
     ])  # fmt: skip
+    work = work.labelled(
+        {"years": "Berufsjahre", "job": "Beruf", "rating": "Einstufung"}, {"years": "Jahre"}, language="de",
+        options={"job": {"nurse": "Pflege", None: "ohne"}, "rating": {"low": "niedrig", "mid": "mittel", "high": "hoch"}},
+    )  # fmt: skip
     columns = len(work.columns)
     weights = [
         [0.1, -0.002] + [0.0, 0.4, 0.4] + [0.0] * (columns - 5),

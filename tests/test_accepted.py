@@ -142,7 +142,7 @@ def test_tables_and_worker_processes() -> None:
 @pytest.mark.parametrize(
     ("constraint", "message"),
     [
-        (lambda: Accepted(by=None), "Say which model must accept with by=...; None is none"),
+        (lambda: Accepted(by=None), "Say which model must accept with by=...; got None"),
         (lambda: Accepted(by=FRAUD, name="x"), "Say what 'x' must decide with target=...: one of 'fraud', 'fine'"),
         (lambda: Accepted(by=RATE, name="x"), "Say what 'x' must decide with target=...: a ScoreTarget"),
         (lambda: Accepted(by=FRAUD, target="no", name="x"), "The model has no class 'no'"),

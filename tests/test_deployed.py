@@ -166,6 +166,7 @@ def test_ties_on_the_margin_are_luck() -> None:
     assert Explainer(model).explain({"n": 0}, target=ClassTarget(1, margin=5.1)).status == "none exists"
 
 
+@pytest.mark.long
 def test_a_deep_float64_network_is_proven_too() -> None:
     """Ten layers: rounding bounded over the schema is thousands of times what it is at a row."""
     rng = np.random.default_rng(0)

@@ -42,6 +42,7 @@ def test_the_import_is_light() -> None:
     assert run(f"import sys, ifonly; print([m for m in {HEAVY!r} if m in sys.modules])") == "[]"
 
 
+@pytest.mark.long
 def test_an_answer_without_any_extra() -> None:
     code = """
 import ifonly

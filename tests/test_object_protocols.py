@@ -40,8 +40,8 @@ def credit() -> Explainer:
 @pytest.mark.long
 def test_an_explainer_survives_pickling_and_copying(credit: Explainer) -> None:
     before = asked(credit)
-    for twin in (pickle.loads(pickle.dumps(credit)), copy.copy(credit), copy.deepcopy(credit), credit.using()):
-        assert asked(twin) == before
+    for reference in (pickle.loads(pickle.dumps(credit)), copy.copy(credit), copy.deepcopy(credit), credit.using()):
+        assert asked(reference) == before
     quick = pickle.loads(pickle.dumps(credit.using(MipObj(), limits=Limits(seconds=7.0), threads=2)))
     assert (quick.method, quick.limits.seconds, quick.threads) == (MipObj(), 7.0, 2)
 

@@ -194,6 +194,7 @@ def test_commands(tmp_path: Path) -> None:
     assert proven.exit_code == 0 and "VALID" in proven.output
 
 
+@pytest.mark.long
 def test_the_demonstration_is_possible_and_certified() -> None:
     (demo,) = demonstration()
     assert demo.certificates and demonstration(rules=False)[0].certificates

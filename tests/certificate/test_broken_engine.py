@@ -59,6 +59,7 @@ def test_a_bound_that_is_too_tight(monkeypatch):
     assert caught() > 3
 
 
+@pytest.mark.long
 def test_a_radius_that_is_too_large(monkeypatch):
     """The engine claims a hundredth more than it has proven."""
     honest = certifier._exactly
@@ -103,6 +104,7 @@ def test_half_of_a_split_is_forgotten(monkeypatch):
     assert caught() > 0
 
 
+@pytest.mark.long
 def test_wrong_slopes(monkeypatch):
     honest = leaves._rows
 

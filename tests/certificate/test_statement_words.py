@@ -20,7 +20,7 @@ from ifonly.schema import Categorical, Real
 
 
 def words(**changes):
-    """The statement of a solver's word about the question, altered: that needs no proof."""
+    """The statement of a solver's bound about the question, altered: that needs no proof."""
     data = copy.deepcopy(small("l1").data)
     data["claim"], data["witness"], data["deployed"] = {"lower": (0.0).hex(), "upper": None}, None, None
     data["proof"] = {"grid": data["proof"]["grid"], "cost_grid": data["proof"]["cost_grid"], "trusted": "a solver"}

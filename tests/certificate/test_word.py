@@ -24,7 +24,7 @@ from ifonly.problem import Question
 from ifonly.results import Claim
 from ifonly.results.deployed import covering_margin, deployed_answer
 
-TRUSTED = "VALID EXCEPT FOR THE SOLVER'S WORD"
+TRUSTED = "VALID EXCEPT FOR THE SOLVER'S BOUND"
 
 
 @pytest.mark.parametrize("method", [MipObj(), MipSat()], ids=lambda method: method.name)

@@ -185,8 +185,8 @@ def test_split_is_deterministic_and_leaves_the_global_generator_alone(data: Data
 
 def test_split_is_that_of_pandas_and_scikit_learn(data: Dataset) -> None:
     """The published experiments draw with these two; the same rows must come out, in the same order."""
-    pd = pytest.importorskip("pandas", reason="the twin of the split uses pandas")
-    selection = pytest.importorskip("sklearn.model_selection", reason="the twin of the split uses scikit-learn")
+    pd = pytest.importorskip("pandas", reason="the reference of the split uses pandas")
+    selection = pytest.importorskip("sklearn.model_selection", reason="the reference of the split uses scikit-learn")
     seed = 1122334455
     labels = pd.Series(data.labels)
     halves = [labels[labels == c].sample(PER_CLASS[data.name], random_state=seed) for c in (0, 1)]

@@ -59,6 +59,7 @@ def test_scores_of_few_rows_are_those_of_many(fitted: tuple[str, Any]) -> None:
         assert (few == many[:60]).all()
 
 
+@pytest.mark.long(keep=2)
 def test_an_explainer_of_it_goes_to_another_process(fitted: tuple[str, Any]) -> None:
     explainer = Explainer(fitted[1], schema=SCHEMA)
     first = explainer.explain(POINTS[0])

@@ -87,7 +87,7 @@ def test_a_known_side_has_no_hinge() -> None:
         (lambda: AtMostFar(point=(0,), at_most=-1, distance=Distance()), "must be a number >= 0; it is -1"),
         (lambda: _apart("l2").check(MIXED), "l2, which is not piecewise linear; measure it in l1: apart_distance='l1'"),
         (lambda: _apart("linf").check(MIXED), "which is no sum over features"),
-        (lambda: _apart("l0").check(MIXED), "as soon as 'r', a real number, differs by next to nothing"),
+        (lambda: _apart("l0").check(MIXED), "as soon as 'r', a real number, differs by arbitrarily little"),
         (lambda: _apart({"l0": 1, "l1": 1}).check(MIXED), "apart_distance='l1'"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from ifonly import Explainer, Integer, Network, Schema, datasets
 from ifonly.model import network_model
 from ifonly.results.plain_language import plain_language
-from ifonly.results.rule_language import rule_in
+from ifonly.results.rule_language import Naming, rule_in
 
 SENTENCES = [
     ("Age is fixed", "„Alter“ bleibt, wie es ist"),
@@ -22,15 +22,15 @@ SENTENCES = [
     ("Age may change", "„Alter“ darf sich ändern"),
     ("at most two changes", "höchstens zwei Änderungen"),
     ("at most 1 change", "höchstens eine Änderung"),
-    ("if Job = none then Age <= 60", "wenn „Job“ ist none, dann „Alter“ höchstens 60"),
-    ("2 * Age + Debt <= 100", "2 * Age + Debt <= 100"),
+    ("if Job = none then Age <= 60", "wenn gilt: „Job“ ist none, dann gilt: „Alter“ höchstens 60"),
+    ("2 * Age + Debt <= 100", "2 * „Alter“ + Debt <= 100"),
 ]
 
 
 @pytest.mark.parametrize(("rule", "german"), SENTENCES)
 def test_a_rule_in_german(rule, german):
-    assert rule_in("de", rule, lambda name: {"Age": "Alter"}.get(name, name)) == german
-    assert rule_in("en", rule) == rule
+    assert rule_in(rule, Naming("de", {"Age": ("Alter", "")})) == german
+    assert rule_in(rule, Naming("en")) == rule
 
 
 def test_pages_tell_rules_in_their_language():
@@ -54,12 +54,12 @@ def test_a_rule_of_an_unknown_model_says_so():
     ("Age > 3", "„Alter“ mehr als 3"),
     ("Age follows from Seniority > 0", "„Alter“ ergibt sich aus: „Jahre im Beruf“ mehr als 0"),
     ("Age + Seniority <= 90", "„Alter“ + „Jahre im Beruf“ zusammen höchstens 90"),
-    ("if Age = 0 then Seniority = 0", "wenn „Alter“ ist 0, dann „Jahre im Beruf“ ist 0"),
-    ("Age * 2 + Seniority <= 90", "Age * 2 + Seniority <= 90"),
+    ("if Age = 0 then Seniority = 0", "wenn gilt: „Alter“ ist 0, dann gilt: „Jahre im Beruf“ ist 0"),
+    ("Age * 2 + Seniority <= 90", "„Alter“ * 2 + „Jahre im Beruf“ <= 90"),
 ])  # fmt: skip
 def test_rules_between_features(rule: str, german: str) -> None:
     labels = {"Age": "Alter", "Seniority": "Jahre im Beruf"}
-    assert rule_in("de", rule, lambda name: labels.get(name, name)) == german
+    assert rule_in(rule, Naming("de", {name: (label, "") for name, label in labels.items()})) == german
 
 
 def test_a_rule_that_the_data_break_is_said_with_labels() -> None:

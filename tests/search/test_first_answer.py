@@ -517,6 +517,7 @@ def test_a_new_machine(kind: str, classes: int, tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------- the clock in a node
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("distance", ["l1", "l2", "linf"])
 @pytest.mark.parametrize("hidden", [(100,) * 10, (400,) * 3])
 def test_time_is_up_inside_a_node(hidden: tuple[int, ...], distance: str) -> None:
@@ -541,6 +542,7 @@ def worked(explainer: Explainer, row: Any, distance: str, limits: Limits) -> tup
     return time.thread_time() - begun, answer
 
 
+@pytest.mark.long
 def test_bounds_hold_wherever_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Halted at any moment, inside any node: what is claimed until then is true."""
     monkeypatch.setattr(worker, "SLOW_NODE", 0)

@@ -86,7 +86,7 @@ def test_most_gain_is_the_optimum_of_its_program(norm) -> None:
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_most_gain_of_numbers_is_attained(norm) -> None:
-    """Spend the budget on numbers as the twin says: a real point of box and ball gains what the kernel says is the most."""
+    """Spend the budget on numbers as the reference says: a real point of box and ball gains what the kernel says is the most."""
     loose = []
     for seed in range(2 * len(SEEDS)):
         node, a, _ = node_and_plane(seed, norm, numbers=True)

@@ -84,23 +84,23 @@ def test_bounds_hold_for_sampled_points(norm) -> None:
 
 @pytest.mark.long(keep=1)
 @every_distance
-def test_bounds_are_those_of_the_twin(norm) -> None:
+def test_bounds_are_those_of_the_reference(norm) -> None:
     for seed in SEEDS:
         node = random_node(seed, norm).make_compact()
         unstable = node.bound_hidden()
         zl, zu = node.zl.copy(), node.zu.copy()
-        twin = random_node(seed, norm).make_compact()
-        reference_kernels.hidden_bounds(twin)
-        not_robust = (twin.zl < 0.0) & (twin.zu > 0.0)
+        reference = random_node(seed, norm).make_compact()
+        reference_kernels.hidden_bounds(reference)
+        not_robust = (reference.zl < 0.0) & (reference.zu > 0.0)
         assert unstable == np.sum((zl < 0.0) & (zu > 0.0))
         if node.norm == layout.SQUARED:  # the kernel's multiplier is sometimes not the best one: wider, never narrower
-            assert (zl <= twin.zl + 1e-7).all()
-            assert (zu >= twin.zu - 1e-7).all()
+            assert (zl <= reference.zl + 1e-7).all()
+            assert (zu >= reference.zu - 1e-7).all()
         else:
             # the kernel stops at the first side that makes a neuron stable
-            assert zu[not_robust] == pytest.approx(twin.zu[not_robust], rel=1e-9, abs=1e-9)
-            assert zl[not_robust] == pytest.approx(twin.zl[not_robust], rel=1e-9, abs=1e-9)
-            assert (np.sign(zu[~not_robust]) == np.sign(twin.zu[~not_robust])).all()
+            assert zu[not_robust] == pytest.approx(reference.zu[not_robust], rel=1e-9, abs=1e-9)
+            assert zl[not_robust] == pytest.approx(reference.zl[not_robust], rel=1e-9, abs=1e-9)
+            assert (np.sign(zu[~not_robust]) == np.sign(reference.zu[~not_robust])).all()
 
 
 @every_distance
@@ -118,7 +118,7 @@ def test_a_smaller_ball_never_widens_bounds_of_the_first_layer(norm) -> None:
 
 @pytest.mark.long(keep=1)
 @every_distance
-def test_planes_are_those_of_the_twin_and_lie_above_the_network(norm) -> None:
+def test_planes_are_those_of_the_reference_and_lie_above_the_network(norm) -> None:
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         node = random_node(seed, norm, outputs=1 + 2 * (seed % 2)).make_compact()

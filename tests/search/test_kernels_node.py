@@ -19,7 +19,7 @@ every_distance = pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
 @pytest.mark.long(keep=1)
 @every_distance
 def test_costs_are_the_distance(norm) -> None:
-    """`cost_of`, the twin in the harness and the definition of the distance agree."""
+    """`cost_of`, the reference in the harness and the definition of the distance agree."""
     for seed in SEEDS:
         box = random_node(seed, norm, ball=False).clip()
         question = box.lowered.question

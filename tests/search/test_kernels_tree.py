@@ -56,20 +56,20 @@ def test_the_heap_gives_the_least_bound_first() -> None:
     pack = random_node(0, "l1").pack
     rng = np.random.default_rng(0)
     for _ in range(30):
-        tree, twin = new_tree(pack, 64), []
+        tree, reference = new_tree(pack, 64), []
         tree.num[BOUND] = rng.choice([rng.random(64), rng.integers(0, 4, 64).astype(float)])
         waiting = rng.permutation(64).tolist()
-        while waiting or twin:
-            if waiting and (not twin or rng.random() < 0.6):
+        while waiting or reference:
+            if waiting and (not reference or rng.random() < 0.6):
                 node = waiting.pop()
                 compiled(search.push)(tree, node)
-                heapq.heappush(twin, float(tree.num[BOUND, node]))
+                heapq.heappush(reference, float(tree.num[BOUND, node]))
             else:
                 node = compiled(search.pop)(tree)
-                assert tree.num[BOUND, node] == heapq.heappop(twin)
-            assert tree.count[HEAP_SIZE] == len(twin)
-            if twin:
-                assert tree.num[BOUND, tree.idx[HEAP, 0]] == twin[0]
+                assert tree.num[BOUND, node] == heapq.heappop(reference)
+            assert tree.count[HEAP_SIZE] == len(reference)
+            if reference:
+                assert tree.num[BOUND, tree.idx[HEAP, 0]] == reference[0]
 
 
 # ---------------------------------------------------------------------------------------------- splits

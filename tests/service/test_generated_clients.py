@@ -54,9 +54,10 @@ def run(*command: str | Path, given: str | None = None) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.skipif(
+    find_spec("openapi_python_client") is None, reason="openapi-python-client is not installed (extra `extras`)"
+)
 def test_openapi_python_client(keyed, description, row, tmp_path, monkeypatch) -> None:
-    if find_spec("openapi_python_client") is None:
-        pytest.skip("openapi-python-client is not installed (extra `extras`)")
     config = tmp_path / "config.json"
     config.write_text(json.dumps({**PYTHON_CONFIG, "post_hooks": []}))
     said = run(sys.executable, "-m", "openapi_python_client", "generate", "--path", description, "--meta", "none",
@@ -116,10 +117,11 @@ def python_calls(client: Any, row: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.skipif(
+    None in [shutil.which(name) for name in ("node", "openapi-ts", "tsc")],
+    reason="needs node, openapi-ts and tsc (tools/check extras installs them)",
+)
 def test_hey_api_openapi_ts(keyed, description, row, tmp_path) -> None:
-    missing = [name for name in ("node", "openapi-ts", "tsc") if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"there is no {' and no '.join(missing)} (tools/check extras installs them)")
     run("openapi-ts", "-i", description, "-o", tmp_path / "generated", "-c", "@hey-api/client-fetch")
     shutil.copy(HERE / "every_endpoint.ts", tmp_path)
     (tmp_path / "node.d.ts").write_text(

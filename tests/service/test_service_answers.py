@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from ifonly import Certificate, Diversity, Query, certify, check
+from ifonly import Certificate, Diversity, Query, certify, check, datasets
 from ifonly.diagnostics import score_path
 from ifonly.results.plain_language import guarantee
+from ifonly.results.rule_language import Naming
 
 QUERY = {"distance": {"norm": "l1", "weights": {"MostRecentPaymentAmount": 3.0}}, "constraints": [
     {"kind": "only_up", "feature": "EducationLevel"}, "TotalMonthsOverdue in [1, 36]"]}  # fmt: skip
@@ -165,8 +166,9 @@ def test_what_would_help_is_a_query_that_helps(visit, people) -> None:
     told = visit.post("/v1/explain", {"model": "ruled", "row": people[3], "query": {"constraints": fixed}}).json()
     assert told["answer"]["status"] == "none exists"
     assert told["help"]
+    labels = {f.name: (f.label, f.unit) for f in datasets.load("credit").schema.features}
     for way in told["help"]:
-        assert way["words"] in way["sentence"]
+        assert Naming("en", labels).labelled(way["words"]) in way["sentence"]  # with labels for names
         if way["query"] is None:
             assert "AgeGroup" in way["words"]
             continue

@@ -132,7 +132,7 @@ def test_batches_at_a_time(registry, handler, people) -> None:
     assert answers(made("POST", BATCH_PATH, content=body({"row": people[3]}), headers=NDJSON))
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 def test_over_the_wire_answers_come_as_they_are_found_and_a_client_that_leaves_stops_the_rest(served, people) -> None:
     row = people[3]
     hard = {"row": row, "model": "hard", "seconds": 60}

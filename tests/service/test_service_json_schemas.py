@@ -28,7 +28,7 @@ NO_SHAPE = (
     "is empty; swap its ends",  # of a range, of scores: JSON Schema compares no two numbers
     "is narrower than twice the margin",
     "at once; give one of them",  # two steps of a feature
-    "a real number, differs by next to nothing",  # what follows are questions that are not answered exactly
+    "a real number, differs by arbitrarily little",  # what follows are questions that are not answered exactly
     "which is not piecewise linear",
     "nothing can be proven",
     "A certificate cannot state",

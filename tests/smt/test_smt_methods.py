@@ -55,7 +55,7 @@ def test_with_the_row_fixed_the_formula_is_the_forward_pass_and_the_distance(nor
                 assert made.read(solver.model(), someone) == pytest.approx(point, abs=1e-12)
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
 @pytest.mark.parametrize("variant", ["norm", "raw"])
 def test_reduced_finds_the_reference_optima_of_compas(norm, variant):

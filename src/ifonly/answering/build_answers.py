@@ -40,6 +40,7 @@ class AnswerBuilder:
         self.labels = [plain(name) for name in model.classes]
         self.outcomes = model.outcomes
         self.words = {f.name: (f.label, f.unit) for f in self.schema.features if f.label or f.unit}
+        self.translations = {f.name: f.translations for f in self.schema.features if f.translations}
         self._json_rows = JsonRows(model.schema)
 
     def answers(self, batch: Batch, rows: Sequence[int], found: TargetResults, query: Query) -> Iterator[Answer]:
@@ -84,6 +85,7 @@ class AnswerBuilder:
                 "decision_before": decision,
                 "score_before": score,
                 "words": self.words,
+                "translations": self.translations,
                 "target": resolved.name,
                 "subject": resolved.words.subject,
                 "state": resolved.words.state,

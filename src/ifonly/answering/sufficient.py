@@ -76,6 +76,7 @@ def sufficient_reasons(
         seconds=time.perf_counter() - begun,
         stop=oracle.stop,
         words=answerer.builder.words,
+        translations=answerer.builder.translations,
         contrasts=tuple(tuple(oracle.rows[one].tolist()) for one in search.contrasts if one in oracle.rows),
     )
 

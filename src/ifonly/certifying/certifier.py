@@ -115,7 +115,7 @@ def certify(
     asked one by what the deployed model may lose of a score (the answer's `rounding_bound`): what reaches it, the
     model accepts.
     With another method than the search (`explainer.using(method)`), the certificate has no proof of the lower bound but
-    the solver's word, and says so; `prove` replaces it by a proof.
+    the solver's bound, and says so; `prove` replaces it by a proof.
     """
     query = query_of(query, target, distance, constraints)
     if query.fewest_first:
@@ -128,7 +128,7 @@ def certify(
         certifiers, claims = _certifiers(explainer, questions, point)
         if len(claims) > 1:
             if not isinstance(method, Search):
-                raise UnsupportedQuestion("A solver's word is about one decision; this target leaves several open.")
+                raise UnsupportedQuestion("A solver's bound is about one decision; this target leaves several open.")
             return certificate_of_any(certifiers, point, claims, nodes=limits.nodes)
         if isinstance(method, Search):
             return certifiers[0].certificate(point, claims[0], shorten=False, nodes=limits.nodes)
@@ -231,7 +231,7 @@ def prove(certificate: Certificate | str | Path, *, limits: Limits | None = None
 
 
 def disagreement(word: CheckResult, proven: CheckResult) -> str:
-    """How a solver's word contradicts what is proven; empty when it does not."""
+    """How a solver's bound contradicts what is proven; empty when it does not."""
     least, most = (math.inf if one.upper is None else one.upper for one in (word, proven))
     if proven.lower <= least and word.lower <= most * (1.0 + BOUND_RELATIVE):
         return ""

@@ -45,7 +45,7 @@ def certify(file: str | None, output: str, resume: bool, force: bool, as_json: b
     An output that ends with .certs is a collection: the certificates of all rows, with the model stored once. It is
     written row by row; --resume continues it.
 
-    With FILE, a certificate whose lower bound is only a solver's word: the search is asked the same question, and its
+    With FILE, a certificate whose lower bound is a solver's: the search is asked the same question, and its
     proof takes the place of the word.
     """
     from ifonly.certificate.check import check
@@ -89,7 +89,7 @@ def _report(
         note(f"The solver was wrong: {contradiction}")
         return codes.CONTRADICTION
     if checked.trusted:
-        note(f"To replace the solver's word by a proof: ifonly certify {output} --output FILE")
+        note(f"To replace the solver's bound by a proof: ifonly certify {output} --output FILE")
         return codes.LIMIT
     return codes.PROVEN if checked.valid else codes.CONTRADICTION
 

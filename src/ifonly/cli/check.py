@@ -30,7 +30,7 @@ Exit codes:
   0    VALID: the statement that is printed is proven
   1    INVALID: the step that is printed fails
   2    wrong usage, or no such file
-  3    VALID EXCEPT FOR THE SOLVER'S WORD: the row is verified, the lower bound is not proven
+  3    VALID EXCEPT FOR THE SOLVER'S BOUND: the row is verified, the lower bound is not proven
   4    UNDECIDED: the check was not over in time
   5    VALID, BUT OF ANOTHER model, schema or person than the one given
 """

@@ -48,7 +48,7 @@ def save_network(
     path = path_of(path)
     if not isinstance(network, Network):
         raise ModelError(
-            f"A network file holds a piecewise-linear network; {shown(network)} is none. Keep the model in its own "
+            f"A network file holds a piecewise-linear network; got {shown(network)}. Keep the model in its own "
             f"format (ONNX, for instance)."
         )
     names = [plain(name) for name in classes]

@@ -250,7 +250,7 @@ def class_list(classes: Any) -> tuple[Any, ...]:
         raise ModelError(f"The class names must be a list of names; got {shown(classes)}.")
     for name in names:
         if not is_label(name):
-            raise ModelError(f"A class is named by a text, a finite number or a boolean; {shown(name)} is none.")
+            raise ModelError(f"A class is named by a text, a finite number or a boolean; got {shown(name)}.")
     return tuple(plain(name) for name in names)
 
 

@@ -29,6 +29,7 @@ from ifonly.printing import json_text, json_value, shown
 from ifonly.problem.query import Query, query_of
 from ifonly.results import Answer, Change
 from ifonly.results.answer import kept_text
+from ifonly.results.localised import localised, naming
 from ifonly.results.plain_language import amount
 from ifonly.schema import write_whole
 from ifonly.schema.io import schema_fingerprint
@@ -70,6 +71,7 @@ class Notice:
     def annex(self) -> dict[str, Any]:
         """Plain data, ready for JSON: every statement with its question, status and bound, and what these rest on."""
         letter, told = self.letter, self.reasons
+        named = naming(told.why, letter.language)
         names = dict.fromkeys((*FORMS[letter.form].fields, *letter.fields))
         fields = [
             {"name": name, "label": field_words(name, letter.language), "value": letter.fields.get(name) or None}
@@ -89,7 +91,7 @@ class Notice:
             "proven": proven_sentences(told, self.ways, letter, self.cents),
             "reasons": [
                 {"mark": f"R{k}", "code": one.group.code, "text": one.group.words(letter.language),
-                 "about": [told.why.label(name) for name in one.group.features]}
+                 "about": [named.label(name) for name in one.group.features]}
                 for k, one in enumerate(told.reasons, 1)
             ],
             "data": self._data(),
@@ -135,10 +137,10 @@ class Notice:
 
     def _data(self) -> list[dict[str, Any]]:
         """The data that the decision was made on, as they are shown."""
-        why = self.reasons.why
+        why, told = self.reasons.why, localised(self.reasons.why, self.letter.language)
         return [
-            {"name": name, "label": why.label(name), "value": value,
-             "shown": amount(value, why.unit(name), self.letter.language)}
+            {"name": name, "label": told.label(name), "value": value,
+             "shown": amount(told.factual[name], told.unit(name), self.letter.language)}
             for name, value in why.factual.items()
         ]  # fmt: skip
 

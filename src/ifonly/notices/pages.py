@@ -26,7 +26,7 @@ from ifonly.notices.phrases import NoticePhrases, notice_phrases
 from ifonly.notices.sandbox import MOST_PAGE, compiled_template
 from ifonly.notices.word_document import word_document
 from ifonly.printing import lines, shown
-from ifonly.results.rule_language import rules_in
+from ifonly.results.rule_language import Naming, rules_in
 
 MOST_PEOPLE = 5000
 """On one page for printing."""
@@ -119,7 +119,9 @@ def _blocks(annex: Mapping[str, Any]) -> dict[str, Any]:
     language = annex["language"]
     say, told = notice_phrases(language), {one["mark"]: one for one in annex["statements"]}
     ways = [one for mark, one in told.items() if mark.startswith("W")]
-    keeps = rules_in(language, annex["keeps"])
+    labels = {one["name"]: (one["label"], "") for one in annex["data"]}
+    own = annex["principal"]["sufficient"].get("translations", {})
+    keeps = rules_in(annex["keeps"], Naming(language, labels, own))
     kept = paragraph(say.kept.format("; ".join(keeps)), "soft") if keeps else ""
     data = [(one["label"], one["shown"]) for one in annex["data"]]
     blocks = {

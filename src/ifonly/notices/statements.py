@@ -20,6 +20,7 @@ from ifonly.printing import escaped, json_value
 from ifonly.problem.target import THE_DECISION
 from ifonly.results import Answer, Change, Nearest, NoneExists, Unknown
 from ifonly.results.answer import show
+from ifonly.results.localised import localised, localised_changes
 from ifonly.results.plain_language import amount, consequence, plain_language
 from ifonly.results.reason_language import reason_sentence
 from ifonly.results.sufficient import SufficientReasons
@@ -160,8 +161,9 @@ def _order(told: PrincipalReasons, letter: Letter) -> NoticeStatement:
 
 
 def _sufficient(why: SufficientReasons, letter: Letter) -> NoticeStatement:
+    told = localised(why, letter.language)
     numbers = [
-        TracedNumber(amount(why.factual.get(name), why.unit(name), letter.language), why.factual.get(name), _at(name))
+        TracedNumber(amount(told.factual.get(name), told.unit(name), letter.language), why.factual.get(name), _at(name))
         for name in why.features
     ]
     return NoticeStatement(
@@ -198,9 +200,10 @@ def _way(way: Answer, place: int, letter: Letter, cents: Cents) -> NoticeStateme
 
 
 def _numbers(answer: Answer, changes: Sequence[Change], at: str, letter: Letter) -> Iterator[TracedNumber]:
-    for k, change in enumerate(changes):
-        for value, entry in ((change.before, "from"), (change.after, "to")):
-            shown = amount(value, answer.unit(change.feature), letter.language, counted=change.counted)
+    told, named = localised(answer, letter.language), localised_changes(answer, changes, letter.language)
+    for k, (change, own) in enumerate(zip(changes, named, strict=True)):
+        for value, name, entry in ((change.before, own.before, "from"), (change.after, own.after, "to")):
+            shown = amount(name, told.unit(change.feature), letter.language, counted=change.counted)
             yield TracedNumber(shown, value, f"{at}/{k}/{entry}")
 
 

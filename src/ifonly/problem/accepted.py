@@ -47,7 +47,7 @@ class Accepted:
             )
         object.__setattr__(self, "name", " ".join(name.split()))
         if self.by is None or isinstance(self.by, type | bool | int | float):
-            raise QuestionError(f"Say which model must accept with by=...; {shown(self.by)} is none.")
+            raise QuestionError(f"Say which model must accept with by=...; got {shown(self.by)}.")
         if isinstance(self.target, OpenTarget):
             raise UnsupportedQuestion(
                 f"'{self.name}' can be asked for one class, score or probability, not for one of several decisions "

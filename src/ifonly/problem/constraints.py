@@ -164,7 +164,7 @@ class Allowed:
             raise QuestionError(f"The allowed values of '{self.feature}' must be a list; got {shown(self.values)}.")
         for value in values:
             if not is_missing(plain(value)) and not is_label(value):
-                raise QuestionError(f"Allowed values are texts, finite numbers or booleans; {shown(value)} is none.")
+                raise QuestionError(f"Allowed values are texts, finite numbers or booleans; got {shown(value)}.")
         object.__setattr__(self, "values", tuple(plain(value) for value in values))
 
     def check(self, schema: Schema) -> None:

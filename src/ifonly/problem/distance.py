@@ -178,7 +178,7 @@ class Distance:
         return np.asarray(table)
 
     def without(self, names: Collection[str]) -> Distance:
-        """The same distance, in which these features count next to nothing: derived features, which follow others."""
+        """The same distance, in which these features count almost nothing: derived features, which follow others."""
         return replace(self, weights={**self.weights, **dict.fromkeys(sorted(names), DERIVED)})
 
     def on(self, schema: Schema) -> Measure:

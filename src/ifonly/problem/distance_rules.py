@@ -257,7 +257,7 @@ def check_piecewise_linear(schema: Schema, distance: Distance) -> None:
     reals = [feature.name for feature in schema.features if isinstance(feature, Real)]
     if distance.jump and reals:
         raise QuestionError(
-            f"In {distance.name} a row is apart as soon as '{reals[0]}', a real number, differs by next to nothing; "
+            f"In {distance.name} a row is apart as soon as '{reals[0]}', a real number, differs by arbitrarily little; "
             f"measure how far rows are apart in l1: apart_distance='l1' (on the command line: --apart-distance l1)."
         )
 

@@ -101,7 +101,7 @@ def _applies(one: Any, missing_names: Collection[str], filled: Collection[str]) 
 def distance_restricted_to(
     distance: Distance, missing_names: Collection[str], filled: Collection[str] = ()
 ) -> Distance:
-    """The distance between rows with some numbers missing; others, which are filled in, cost next to nothing."""
+    """The distance between rows with some numbers missing; others, which are filled in, cost almost nothing."""
     gone = {*missing_names, *filled}
     tables = {
         name: {feature: number for feature, number in getattr(distance, name).items() if feature not in gone}

@@ -92,7 +92,7 @@ class OnlyWith:
         partner = schema[self.partner]
         if isinstance(partner, Real) and partner.grid is None:
             raise QuestionError(
-                f"'{self.partner}' is a real number, which can change by next to nothing, so '{self.feature}' "
+                f"'{self.partner}' is a real number, which can change by arbitrarily little, so '{self.feature}' "
                 f"changing only with it has no nearest row; give '{self.partner}' a step."
             )
 

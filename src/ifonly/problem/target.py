@@ -46,7 +46,7 @@ def checked_margin(margin: Any) -> float:
 def checked_label(label: Any) -> Any:
     """The name of a class, or an error."""
     if not is_label(label):
-        raise QuestionError(f"A class is named by a text, a finite number or a boolean; {shown(label)} is none.")
+        raise QuestionError(f"A class is named by a text, a finite number or a boolean; got {shown(label)}.")
     return plain(label)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ifonly.report.page import Facts, Heading, Page, Paragraph, TextTable
 from ifonly.report.text import duration
 from ifonly.results import amount, show
+from ifonly.results.localised import localised
 from ifonly.results.reason_language import changed_to
 from ifonly.results.sufficient import SufficientReasons
 
@@ -22,6 +23,7 @@ def reasons_page(told: SufficientReasons, language: str = "en", subject: str = "
     title = Heading(f"Row {told.row}: {decided}why not {told.target}")
     parts: list[Heading | Paragraph | TextTable] = [title, Paragraph(told.sentence(language, subject=subject))]
     if told.features:
+        told = localised(told, language)
         needed = {one.feature: changed_to(told, one.changes, language) for one in told.reasons[0].needed}
         rows = [
             (told.label(name), amount(told.factual.get(name), told.unit(name), language), needed.get(name, ""))

@@ -25,7 +25,7 @@ from ifonly.errors import Contradiction, QuestionError
 from ifonly.printing import escaped, json_object, json_value, printable
 from ifonly.problem.target import THE_DECISION
 from ifonly.results.stop import Stop
-from ifonly.schema import Value, write_whole
+from ifonly.schema import Translations, Value, write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,8 @@ class Answer(ABC):
     schema's rules between features that it breaks as it stands, which the answer need not keep."""
     words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The label and the unit of the features that have them in the schema."""
+    translations: Mapping[str, Translations] = field(default_factory=dict)
+    """Of the features that have them in the schema: label, unit and names of options by language."""
     outcome: Mapping[str, str] = field(default_factory=dict)
     """The new decision as a clause ("the application would have been approved"), by language, where one was stated."""
     constraints: tuple[str, ...] = ()
@@ -341,7 +343,7 @@ class Failed(Answer):
 
 DERIVED = {"row": "status", "nodes": "note", "state": "already"}
 """Entries of plain data that follow from the fields, and the field that each stands behind."""
-OPTIONAL = ("words", "outcome", "constraints", "usual")
+OPTIONAL = ("words", "translations", "outcome", "constraints", "usual")
 """Entries that are left out where they are empty."""
 _RENAMED = {"upper": "distance", "lower": "lower_bound"}
 

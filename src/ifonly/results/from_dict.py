@@ -29,7 +29,7 @@ from ifonly.results.answer import (
     entries_of,
 )
 from ifonly.results.stop import Stop
-from ifonly.schema import Value
+from ifonly.schema import Translations, Value
 
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[Any, str], Any]
@@ -180,6 +180,21 @@ def read_words(value: Any, name: str) -> dict[str, tuple[str, str]]:
     return words
 
 
+def read_translations(value: Any, name: str) -> dict[str, dict[str, dict[str, Any]]]:
+    needed = "an object with label, unit and options per feature and language"
+    if not isinstance(value, Mapping) or not all(isinstance(own, Mapping) for own in value.values()):
+        raise _wrong(name, needed, value)
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for feature, own in value.items():
+        for language, words in own.items():
+            if not isinstance(words, Mapping) or not set(words) <= {"label", "unit", "options"}:
+                raise _wrong(name, needed, value)
+            texts = {key: text(one, name) for key, one in words.items() if key != "options"}
+            options = {"options": _clauses(words["options"], name)} if "options" in words else {}
+            found.setdefault(text(feature, name), {})[text(language, name)] = {**texts, **options}
+    return found
+
+
 def _score(value: Any, name: str) -> float:
     return math.nan if value is None else number(value, name)
 
@@ -216,6 +231,7 @@ _BY_TYPE: dict[Any, Reader] = {
     Mapping[str, Value] | None: _or_none(read_row),
     Mapping[str, tuple[str, str]]: read_words,
     Mapping[str, str]: _clauses,
+    Mapping[str, Translations]: read_translations,
     Stop | None: _or_none(lambda value, name: Stop.from_dict(value)),
     Usualness | None: _object(Usualness, "The usualness of an answer"),
     Reasons | None: _or_none(_object(Reasons, "Reasons")),

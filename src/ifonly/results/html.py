@@ -1,8 +1,7 @@
 """Answers as HTML: fragments for notebooks, and pages to print and hand over.
 
 The words are those of `plain_language`, with the schema's labels and units; what is proven stands below in plain
-words, the
-figures last. A page has no script and loads nothing.
+words, the figures last. A page has no script and loads nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from ifonly.html.fragments import document, facts, fragment, paragraph, table, w
 from ifonly.results.answer import Answer, Change, Failed, Nearest, NoneExists
 from ifonly.results.answers import Answers
 from ifonly.results.diverse_answers import DiverseAnswers
+from ifonly.results.localised import localised, naming
 from ifonly.results.plain_language import Language, amount, change_of, guarantee, language_of, plain_language
 from ifonly.results.rule_language import rules_in
 from ifonly.results.sentences import under
@@ -39,20 +39,22 @@ def answer_document(answer: Answer, language: str = "en", subject: str = "", *, 
     """
     say = language_of(language)
     parts = _answer(answer, language, subject, whole=True, told=told)
-    return document(say.title.format(who or answer.row), *parts, language=language)
+    return document(say.title.format(who or say.row.format(answer.row)), *parts, language=language)
 
 
 def _answer(answer: Answer, language: str, subject: str, *, whole: bool = False, told: str = "") -> list[str]:
     say = language_of(language)
     parts = [paragraph(told or plain_language(answer, language, subject), "sentence")]
+    given, answer = answer, localised(answer, language)
     if answer.changes:
         parts.append(_changes(answer, language))
         others = len(answer.factual) - len(answer.changes)
-        parts.append(paragraph(say.stay.format(others), "soft") if others and not whole else "")
+        stay = say.stay_one if others == 1 else say.stay.format(others)
+        parts.append(paragraph(stay, "soft") if others and not whole else "")
     if whole and not isinstance(answer, Failed):
         parts.append(_person(answer, language))
     parts.append(paragraph(guarantee(answer, language)) if whole and not told else "")
-    parts.append(_figures(answer, say) if whole else paragraph(_short(answer), "soft"))
+    parts.append(_figures(given, say) if whole else paragraph(_short(answer, say), "soft"))
     return [part for part in parts if part]
 
 
@@ -91,39 +93,49 @@ def _mark(change: Change) -> str:
 def _figures(answer: Answer, say: Language) -> str:
     if isinstance(answer, Failed):
         return ""
-    after = "" if answer.counterfactual is None else f" \N{RIGHTWARDS ARROW} {_score(answer.score_after)}"
+    after = "" if answer.counterfactual is None else f" \N{RIGHTWARDS ARROW} {_score(answer.score_after, say)}"
     pairs = [
-        (say.status, answer.status),
-        (say.measured.format(answer.distance_name), _number(answer.upper)),
-        (say.nearer, _number(answer.lower)),
-        (say.score, _score(answer.score_before) + after),
+        (say.status, say.statuses[answer.status]),
+        (say.measured.format(answer.distance_name), _number(answer.upper, say)),
+        (say.nearer, _number(answer.lower, say)),
+        (say.score, _score(answer.score_before, say) + after),
     ]
-    pairs += [(say.method, f"{answer.method}, {answer.nodes:,} nodes, {1e3 * answer.seconds:.3g} ms")]
+    pairs.append((say.method, _effort(answer, say)))
     pairs += _under(answer, say)
     return facts([*pairs, (say.note, answer.note)] if answer.note else pairs)
 
 
 def _under(answer: Answer, say: Language) -> list[tuple[str, str]]:
     """The constraints, as they were understood."""
-    return [(say.under, under(rules_in(say.code, answer.constraints, answer.label)))] if answer.constraints else []
+    return [(say.under, under(rules_in(answer.constraints, naming(answer, say.code))))] if answer.constraints else []
 
 
-def _short(answer: Answer) -> str:
+def _short(answer: Answer, say: Language) -> str:
     """The expert's line."""
+    status = say.statuses[answer.status]
     if isinstance(answer, Failed):
-        return f"row {answer.row}: error"
-    proven = "" if isinstance(answer, Nearest | NoneExists) else f", nothing nearer than {_number(answer.lower)} exists"
-    far = "" if math.isinf(answer.upper) else f", {answer.distance_name} distance {_number(answer.upper)}"
-    how = f"{answer.method}, {answer.nodes:,} nodes, {1e3 * answer.seconds:.3g} ms"
-    return f"{answer.status}{'' if proven else ' (proven)'}{far}{proven}; {how}"
+        return status
+    proven = isinstance(answer, Nearest | NoneExists)
+    parts = [say.is_proven.format(status) if proven else status]
+    if math.isfinite(answer.upper):
+        parts.append(f"{say.measured.format(answer.distance_name)} {_number(answer.upper, say)}")
+    parts += [] if proven else [f"{say.nearer} {_number(answer.lower, say)}"]
+    return f"{', '.join(parts)}; {_effort(answer, say)}"
 
 
-def _number(value: float) -> str:
-    return f"{value:.6g}" if math.isfinite(value) else "\N{EM DASH}"
+def _effort(answer: Answer, say: Language) -> str:
+    return say.effort.format(
+        method=answer.method, nodes=answer.nodes, took=f"{1e3 * answer.seconds:.3g} ms".replace(".", say.decimal)
+    )
 
 
-def _score(score: float | tuple[float, ...]) -> str:
-    return f"{score:.4g}" if isinstance(score, float) else ", ".join(f"{s:.4g}" for s in score)
+def _number(value: float, say: Language) -> str:
+    return f"{value:.6g}".replace(".", say.decimal) if math.isfinite(value) else "\N{EM DASH}"
+
+
+def _score(score: float | tuple[float, ...], say: Language) -> str:
+    several = (score,) if isinstance(score, float) else score
+    return "; ".join(f"{one:.4g}".replace(".", say.decimal) for one in several)
 
 
 # ---------------------------------------------------------------------- many answers
@@ -131,24 +143,25 @@ def _score(score: float | tuple[float, ...]) -> str:
 
 def answers_fragment(answers: Answers) -> str:
     """For a notebook: how many of each kind, and the first of them."""
-    return fragment(_tiles(answers), _list(answers[:MOST_ROWS]), _more(len(answers) - MOST_ROWS))
+    return fragment(_tiles(answers), _list(answers[:MOST_ROWS]), _more(len(answers) - MOST_ROWS, language_of("en")))
 
 
 def answers_document(answers: Answers, language: str = "en", subject: str = "") -> str:
     """A page with a section per person, for at most so many people."""
     say = language_of(language)
     asked = next((_under(answer, say) for answer in answers if answer.constraints), [])
-    parts = [_tiles(answers), facts(asked) if asked else ""]
+    parts = [_tiles(answers, language), facts(asked) if asked else ""]
     for place, answer in enumerate(answers[:MOST_PAGES]):
-        who = str(answer.row if answers.ids is None else answers.ids[place])
+        who = answer.row if answers.ids is None else answers.ids[place]
+        who = who if isinstance(who, str) else say.row.format(who)
         parts.append(
             f"<section><h2>{words(say.title.format(who))}</h2>{''.join(_answer(answer, language, subject))}</section>"
         )
-    return document(say.many.format(len(answers)), *parts, _more(len(answers) - MOST_PAGES), language=language)
+    return document(say.many.format(len(answers)), *parts, _more(len(answers) - MOST_PAGES, say), language=language)
 
 
-def _tiles(answers: Answers) -> str:
-    counted = ((status, count) for status, count in answers.counts().items() if count)
+def _tiles(answers: Answers, language: str = "en") -> str:
+    counted = ((language_of(language).statuses[status], count) for status, count in answers.counts().items() if count)
     tiles = "".join(f"<li><b>{count:,}</b>{words(status)}</li>" for status, count in counted)
     return f'<ul class="ifonly-tiles">{tiles}</ul>'
 
@@ -162,12 +175,12 @@ def _list(answers: Answers) -> str:
             or answer.note
             or ("already so" if answer.already else "")
         )
-        rows.append((who, answer.status, _number(answer.upper), told))
+        rows.append((who, answer.status, _number(answer.upper, language_of("en")), told))
     return table(("row", "status", "distance", "changes"), rows, right=frozenset({2}))
 
 
-def _more(left: int) -> str:
-    return paragraph(f"... and {left:,} more", "soft") if left > 0 else ""
+def _more(left: int, say: Language) -> str:
+    return paragraph(say.more.format(left), "soft") if left > 0 else ""
 
 
 # ---------------------------------------------------------------------- several answers of one person
@@ -194,6 +207,7 @@ def side_by_side(answers: Sequence[Answer], language: str = "en") -> str:
     """A table with a column per answer of one person, and a row per feature that some answer changes."""
     if not answers:
         return ""
+    answers = [localised(answer, language) for answer in answers]
     say, first = language_of(language), answers[0]
     moved = {change.feature for answer in answers for change in answer.changes}
     rows = []
@@ -201,5 +215,5 @@ def side_by_side(answers: Sequence[Answer], language: str = "en") -> str:
         new = [{c.feature: c for c in answer.changes}.get(name) for answer in answers]
         cells = ["" if c is None else _value(first, name, c.after, language, c.counted) for c in new]
         rows.append((first.label(name), _value(first, name, first.factual[name], language), *cells))
-    rows.append((say.distance, "", *(_number(answer.upper) for answer in answers)))
+    rows.append((say.distance, "", *(_number(answer.upper, say) for answer in answers)))
     return table((say.feature, say.now, *(f"{k}." for k in range(1, len(answers) + 1))), rows)

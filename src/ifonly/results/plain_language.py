@@ -10,15 +10,26 @@ stated for the class, if one was; the name of a class alone cannot be made into 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, shown
 from ifonly.problem.target import THE_DECISION
-from ifonly.results.answer import Answer, Change, Failed, Nearest, NoneExists, Reasons, Relaxation, Unknown, show
+from ifonly.results.answer import (
+    KINDS,
+    Answer,
+    Change,
+    Failed,
+    Nearest,
+    NoneExists,
+    Reasons,
+    Relaxation,
+    Unknown,
+    show,
+)
+from ifonly.results.localised import localised, localised_changes, naming
 from ifonly.results.rule_language import rule_in, rules_in
 from ifonly.schema import Value
 from ifonly.schema.number_text import DecimalMark
@@ -83,6 +94,7 @@ class Language:
     proven_none: str
     open: str
     """The guarantee of an answer."""
+    row: str
     title: str
     many: str
     several: str
@@ -91,6 +103,7 @@ class Language:
     instead: str
     person: str
     stay: str
+    stay_one: str
     distance: str
     """Of pages: titles and columns."""
     status: str
@@ -98,6 +111,10 @@ class Language:
     nearer: str
     score: str
     method: str
+    effort: str
+    statuses: Mapping[str, str]
+    is_proven: str
+    more: str
     note: str
     under: str
     """Of the figures below an answer."""
@@ -146,7 +163,7 @@ ENGLISH = Language(
     maybe_smaller="A smaller change may be enough as well; that was not found out.",
     breaks="The data as they are break: {}.",
     blame="What stands in the way: {}.",
-    possible="It becomes possible if {words}: {changes}.",
+    possible="It becomes possible if {words}: it would have been enough if {changes}.",
     failed="This could not be answered: {}",
     proven="What stands behind this: the changed data was given to the deciding model itself, which decided so; and it "
     "is proven that no smaller change that is allowed does it.",
@@ -155,7 +172,8 @@ ENGLISH = Language(
     proven_none="What stands behind this: it is proven, for all changes that are allowed and not only for those that "
     "were tried.",
     open="Nothing is proven but that no smaller change than a certain size does it; see below.",
-    title="Row {}: what would have to be different",
+    row="Row {}",
+    title="{}: what would have to be different",
     many="{} answers",
     several="{} ways to another decision",
     feature="feature",
@@ -163,12 +181,17 @@ ENGLISH = Language(
     instead="instead",
     person="The data that the decision was made on",
     stay="The {} other features stay as they are.",
+    stay_one="The other feature stays as it is.",
     distance="distance",
     status="status",
     measured="{} distance",
     nearer="nothing nearer than",
     score="score",
     method="found by",
+    effort="{method}, {nodes:,} nodes, {took}",
+    statuses={name: name for name in KINDS},
+    is_proven="{} (proven)",
+    more="... and {:,} more",
     note="note",
     under="constraints, as understood",
 )
@@ -212,7 +235,7 @@ GERMAN = Language(
     maybe_smaller="Vielleicht genügt auch eine kleinere Änderung; das wurde nicht geklärt.",
     breaks="Die jetzigen Angaben verstoßen gegen: {}.",
     blame="Im Weg steht: {}.",
-    possible="Möglich wird es, wenn dies gilt: {words}. Dann: {changes}.",
+    possible="Möglich wird es, wenn dies gilt: {words}. Es hätte genügt, wenn {changes} gewesen wäre.",
     failed="Das konnte nicht beantwortet werden: {}",
     proven="Was dahinter steht: Die geänderten Daten wurden dem entscheidenden Modell selbst vorgelegt, und es hat "
     "so entschieden. Es ist bewiesen, dass keine kleinere erlaubte Änderung genügt.",
@@ -220,7 +243,8 @@ GERMAN = Language(
     "so entschieden. Dass keine kleinere Änderung genügt, ist nicht bewiesen.",
     proven_none="Was dahinter steht: Das ist bewiesen, für alle erlaubten Änderungen und nicht nur für ausprobierte.",
     open="Bewiesen ist nur, dass keine Änderung unterhalb einer bestimmten Größe genügt; siehe unten.",
-    title="Zeile {}: was anders sein müsste",
+    row="Zeile {}",
+    title="{}: was anders sein müsste",
     many="{} Antworten",
     several="{} Wege zu einer anderen Entscheidung",
     feature="Merkmal",
@@ -228,12 +252,23 @@ GERMAN = Language(
     instead="stattdessen",
     person="Die Daten, über die entschieden wurde",
     stay="Die {} anderen Merkmale bleiben, wie sie sind.",
+    stay_one="Das andere Merkmal bleibt, wie es ist.",
     distance="Abstand",
     status="Ergebnis",
     measured="Abstand ({})",
     nearer="nichts näher als",
     score="Punktwert",
     method="gefunden durch",
+    effort="{method}; Knoten: {nodes}; {took}",
+    statuses={
+        "nearest": "nächstliegend",
+        "none exists": "keine möglich",
+        "within": "gefunden, nicht bewiesen",
+        "unknown": "offen",
+        "error": "Fehler",
+    },
+    is_proven="{} (bewiesen)",
+    more="... und {} weitere",
     note="Hinweis",
     under="Bedingungen, wie verstanden",
 )
@@ -296,7 +331,8 @@ class _Phrasing:
     """One answer in one language."""
 
     def __init__(self, answer: Answer, language: Language, subject: str, further: bool) -> None:
-        self.answer, self.language, self.further = answer, language, further
+        self.given, self.answer = answer, localised(answer, language.code)
+        self.names, self.language, self.further = naming(answer, language.code), language, further
         self.is_decision = answer.subject == THE_DECISION
         self.state = answer.state or answer.target
         if not self.is_decision:
@@ -323,13 +359,10 @@ class _Phrasing:
 
     def _broken(self) -> list[str]:
         """The rules that the row breaks as it stands, with what people call the features."""
-        answer, code = self.answer, self.language.code
+        answer = self.answer
         if not answer.breaks:
             return []
-        stated = [rule_in(code, words, answer.label) for words in answer.breaks]
-        stated = [_labelled(said, answer) if said == words else said
-                  for said, words in zip(stated, answer.breaks, strict=True)]  # fmt: skip
-        return [self.language.breaks.format("; ".join(stated))]
+        return [self.language.breaks.format("; ".join(rules_in(answer.breaks, self.names)))]
 
     def consequence(self) -> str:
         return self.language.would.format(changes=self._all(self.answer.changes), outcome=self._outcome())
@@ -345,13 +378,14 @@ class _Phrasing:
     def _why(self, reasons: Reasons | None) -> list[str]:
         if reasons is None or not reasons.blame:
             return []
-        stated = rules_in(self.language.code, reasons.blame, self.answer.label)
+        stated = rules_in(reasons.blame, self.names)
         blame = [self.language.blame.format("; ".join(stated))]
         return blame + [self.possible(first) for first in reasons.relaxations[:1]]
 
     def possible(self, relaxation: Relaxation) -> str:
-        words = rule_in(self.language.code, relaxation.words, self.answer.label)
-        return self.language.possible.format(words=words, changes=self._all(relaxation.changes))
+        words = rule_in(relaxation.words, self.names)
+        changes = localised_changes(self.given, relaxation.changes, self.language.code)
+        return self.language.possible.format(words=words, changes=self._all(changes))
 
     def _all(self, changes: Sequence[Change]) -> str:
         own = [change for change in changes if not change.follows]
@@ -407,13 +441,6 @@ def _amount(value: Value, unit: str, say: Language, counted: bool) -> str:
     if unit in SIGNS and say.sign_first:
         return f"-{unit}{number[1:]}" if number.startswith("-") else f"{unit}{number}"
     return f"{number}{say.percent if unit == '%' else ' '}{unit}"
-
-
-def _labelled(words: str, answer: Answer) -> str:
-    """A rule with the labels of features in the place of their names."""
-    names = sorted(answer.factual, key=len, reverse=True)
-    pattern = "|".join(re.escape(name) for name in names)
-    return re.sub(rf"'(?:{pattern})'|(?<![\w'])(?:{pattern})(?![\w'])", lambda m: answer.label(m[0].strip("'")), words)
 
 
 def _capital(text: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ifonly.html.fragments import bullets, document, facts, fragment, paragraph, table, words
+from ifonly.results.localised import localised, naming
 from ifonly.results.plain_language import amount, language_of
 from ifonly.results.reason_language import PHRASES, ReasonPhrases, changed_to, reason_sentence
+from ifonly.results.rule_language import rules_in
 from ifonly.results.sufficient import SufficientReason, SufficientReasons
 
 MOST_REASONS = 50
@@ -29,6 +31,7 @@ def reason_parts(told: SufficientReasons, language: str = "en", subject: str = "
     """The sentence, the features of the first reason, and the other reasons."""
     phrases = PHRASES[language_of(language).code]
     parts = [paragraph(reason_sentence(told, language, subject), "sentence")]
+    told = localised(told, language)
     if told.features:
         parts.append(_features(told, told.reasons[0], language))
     if others := [_named(told, reason) for reason in told.reasons[1:]]:
@@ -51,18 +54,19 @@ def _named(told: SufficientReasons, reason: SufficientReason) -> str:
 
 
 def _figures(told: SufficientReasons, language: str, phrases: ReasonPhrases) -> str:
-    say = language_of(language)
-    pairs: list[tuple[str, str]] = [(say.status, told.status)]
+    say, names = language_of(language), naming(told, language)
+    pairs: list[tuple[str, str]] = [(say.status, phrases.statuses[told.status])]
     lists = (
         (phrases.necessary, told.necessary),
         (phrases.irrelevant, told.irrelevant),
         (phrases.follows, told.follows),
     )
-    pairs += [(name, ", ".join(map(told.label, features))) for name, features in lists if features]
-    pairs.append((say.method, _effort(told)))
-    pairs += [(phrases.facts, "; ".join(told.facts))] if told.facts else []
+    pairs += [(name, ", ".join(map(names.label, features))) for name, features in lists if features]
+    pairs.append((say.method, _effort(told, language)))
+    pairs += [(phrases.facts, "; ".join(rules_in(told.facts, names)))] if told.facts else []
     return facts([*pairs, (say.note, told.note)] if told.note else pairs)
 
 
-def _effort(told: SufficientReasons) -> str:
-    return f"{told.method}, {told.searches:,} searches, {told.nodes:,} nodes, {1e3 * told.seconds:.3g} ms"
+def _effort(told: SufficientReasons, language: str = "en") -> str:
+    took = f"{1e3 * told.seconds:.3g} ms".replace(".", language_of(language).decimal)
+    return PHRASES[language].effort.format(method=told.method, searches=told.searches, nodes=told.nodes, took=took)

@@ -8,14 +8,18 @@ A language is a value below; how features and values are written is that of `pla
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, shown
 from ifonly.problem.target import THE_DECISION
 from ifonly.results.answer import Change, show
+from ifonly.results.localised import localised, localised_changes, naming
 from ifonly.results.plain_language import Language, amount, enumerated, language_of, named_feature
-from ifonly.results.sufficient import SufficientReason, SufficientReasons
+from ifonly.results.rule_language import rules_in
+from ifonly.results.sufficient import Sufficient, SufficientReason, SufficientReasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +49,8 @@ class ReasonPhrases:
     proven: str
     """What is proven, in plain words; `figures` below it are for experts."""
     open: str
-    searches: str
+    effort: str
+    statuses: Mapping[str, str]
     facts: str
 
 
@@ -72,7 +77,8 @@ ENGLISH = ReasonPhrases(
     proven="What stands behind this: it is proven, for all data that are possible and not only for those that were "
     "tried, that the deciding model never decides otherwise while these values stay as they are.",
     open="What stands behind this: nothing is proven of a set smaller than all of the data.",
-    searches="searches",
+    effort="{method}, {searches:,} searches, {nodes:,} nodes, {took}",
+    statuses={name: name for name in get_args(Sufficient)},
     facts="rules that all data obey",
 )
 GERMAN = ReasonPhrases(
@@ -83,7 +89,7 @@ GERMAN = ReasonPhrases(
     same="{subject} lautet „{state}“",
     never="{subject} lautet nicht „{state}“",
     smallest="Keine kleinere Auswahl Ihrer Angaben entscheidet es allein.",
-    minimal="Ohne eine einzige davon kann anders entschieden werden.",
+    minimal="Ändert sich auch nur eine davon, kann anders entschieden werden.",
     sufficient="Vielleicht sind nicht alle davon nötig; das wurde nicht geklärt.",
     within="Das gilt für Angaben, die dies einhalten: {}.",
     missing="Was fehlt, fehlt weiterhin: {}.",
@@ -98,7 +104,13 @@ GERMAN = ReasonPhrases(
     proven="Was dahinter steht: Es ist bewiesen, für alle möglichen Angaben und nicht nur für ausprobierte, dass das "
     "entscheidende Modell nie anders entscheidet, solange diese Werte so bleiben.",
     open="Was dahinter steht: Von keiner Auswahl, die kleiner ist als alle Angaben, ist etwas bewiesen.",
-    searches="Suchen",
+    effort="{method}; Suchen: {searches}; Knoten: {nodes}; {took}",
+    statuses={
+        "smallest": "kleinste Auswahl (bewiesen)",
+        "minimal": "keine Angabe entbehrlich (bewiesen)",
+        "sufficient": "genügt (bewiesen)",
+        "unknown": "offen",
+    },
     facts="Regeln, die alle Angaben einhalten",
 )
 PHRASES = {"en": ENGLISH, "de": GERMAN}
@@ -109,6 +121,7 @@ def reason_sentence(told: SufficientReasons, language: str = "en", subject: str 
     if not isinstance(subject, str):
         raise QuestionError(f"'subject' is a text such as \"the application\"; got {shown(subject)}.")
     say, phrases = language_of(language), PHRASES[language_of(language).code]
+    names, told = naming(told, say.code), localised(told, say.code)
     parts = []
     if not told.reasons:
         parts.append(phrases.unknown)
@@ -119,9 +132,9 @@ def reason_sentence(told: SufficientReasons, language: str = "en", subject: str 
         start = frame.format(features=enumerated(features, say) if features else "", outcome=outcome)
         parts.append(start[:1].upper() + start[1:])
         parts += [getattr(phrases, told.status)] if features else []
-    parts += [phrases.within.format("; ".join(told.within))] if told.within else []
+    parts += [phrases.within.format("; ".join(rules_in(told.within, names)))] if told.within else []
     parts += [phrases.missing.format(", ".join(map(told.label, told.missing)))] if told.missing else []
-    parts += [phrases.breaks.format("; ".join(told.breaks))] if told.breaks else []
+    parts += [phrases.breaks.format("; ".join(rules_in(told.breaks, names)))] if told.breaks else []
     return escaped(" ".join(parts))
 
 
@@ -131,7 +144,7 @@ def feature_value(told: SufficientReasons, name: str, say: Language) -> str:
     label = told.words.get(name, ("", ""))[0]
     what = named_feature(name, label, say, yes_or_no=isinstance(value, bool))
     shown = amount(value, told.unit(name), say.code)
-    return f"{what}: {shown}" if (label or name).endswith(")") else f"{what} ({shown})"
+    return f"{what}: {shown}" if what.endswith(")") else f"{what} ({shown})"
 
 
 def _outcome(told: SufficientReasons, say: Language, phrases: ReasonPhrases, subject: str) -> str:
@@ -145,7 +158,7 @@ def _outcome(told: SufficientReasons, say: Language, phrases: ReasonPhrases, sub
 
 def changed_to(told: SufficientReasons, changes: tuple[Change, ...], language: str = "en") -> str:
     """The changes of a row that is decided otherwise, in a few words."""
-    parts = []
+    parts, changes, told = [], localised_changes(told, changes, language), localised(told, language)
     for change in changes:
         after = amount(change.after, told.unit(change.feature), language, counted=change.counted)
         parts.append(f"{told.label(change.feature)}: {after}")

@@ -13,6 +13,7 @@ from ifonly.problem.plain_data import entries
 from ifonly.problem.target import THE_DECISION
 from ifonly.results.answer import Answer, Change, Nearest, Within, kept_text
 from ifonly.results.from_dict import answer_from_dict, change_from_dict, listed, truth
+from ifonly.results.localised import naming
 from ifonly.results.plain_language import consequence
 
 _PHRASES = {
@@ -118,7 +119,7 @@ class Recourse:
             return answer.sentence(language, subject=subject)
         told = [consequence(answer, language, subject)]
         held, nothing_cheaper, maybe_cheaper = _PHRASES[language]
-        if names := [answer.label(one.feature) for one in self.actions if one.held]:
+        if names := [naming(answer, language).label(one.feature) for one in self.actions if one.held]:
             told.append(held.format(", ".join(names)))
         return escaped(" ".join([*told, nothing_cheaper if isinstance(answer, Nearest) else maybe_cheaper]))
 

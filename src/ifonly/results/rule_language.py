@@ -1,12 +1,18 @@
-"""Constraints in another language than that of rules, which is English: for pages that people read.
+"""Constraints as people read them: with labels of features and names of options, in English (the language of rules)
+or German.
 
-A sentence that has no form here (sums, cases) stays as it was given: it is what was asked, to the letter.
+A sentence that has no German form here (sums with factors) stays as it was given, with labels for names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ifonly.schema import Translations
 
 _COUNTS = {"no": "keine", "one": "eine", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 _SIGNS = {"<=": "zusammen höchstens", ">=": "zusammen mindestens", "=": "zusammen genau"}
@@ -43,35 +49,78 @@ _GERMAN = tuple(
 )
 
 
-def rule_in(language: str, rule: str, label: Callable[[str], str] = str) -> str:
-    """A constraint as it is put in a language, if that is not the one of rules; `label`: what features are called."""
-    if language != "de":
-        return rule
+@dataclass(frozen=True)
+class Naming:
+    """What features and options are called in a language: of features, label and unit; and what languages say."""
+
+    language: str = "en"
+    words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    translations: Mapping[str, Translations] = field(default_factory=dict)
+
+    def _own(self, feature: str) -> Mapping[str, Any]:
+        return self.translations.get(feature, {}).get(self.language, {})
+
+    def label(self, feature: str) -> str:
+        """A feature by its label; any other text as it is."""
+        return self._own(feature).get("label") or self.words.get(feature, ("", ""))[0] or feature
+
+    def option(self, feature: str, text: str) -> str:
+        """An option of a feature by its name; any other text as it is."""
+        bare = text.strip("'")
+        name: str = self._own(feature).get("options", {}).get(bare, text)
+        return name
+
+    @cached_property
+    def _named(self) -> re.Pattern[str] | None:
+        """What finds names of features that have a label."""
+        names = sorted({*self.words, *self.translations}, key=lambda name: (-len(name), name))
+        either = "|".join(re.escape(name) for name in names if self.label(name) != name)
+        return re.compile(rf"'(?:{either})'|(?<![\w'])(?:{either})(?![\w'])") if either else None
+
+    def labelled(self, rule: str) -> str:
+        """A rule with the labels of features in the place of their names."""
+        frame = "„{}“" if self.language == "de" else "{}"
+        named = self._named
+        return rule if named is None else named.sub(lambda one: frame.format(self.label(one[0].strip("'"))), rule)
+
+
+def rule_in(rule: str, names: Naming) -> str:
+    """A constraint as it is put in a language."""
+    if names.language != "de":
+        return names.labelled(rule)
+    return _german(rule, names) or names.labelled(rule)
+
+
+def _german(rule: str, names: Naming) -> str:
+    """A constraint in German; empty where there is no form for it."""
+    label = names.label
     if case := re.fullmatch(r"if (.+?) then (.+)", rule):
-        return f"wenn {rule_in(language, case[1], label)}, dann {rule_in(language, case[2], label)}"
+        return f"wenn gilt: {rule_in(case[1], names)}, dann gilt: {rule_in(case[2], names)}"
     if total := re.fullmatch(rf"(?P<sum>[^<>=*/]+ \+ [^<>=*/]+) (?P<sign><=|>=|=) {_VALUE}", rule):
-        terms = " + ".join(_quoted(one, label) for one in total["sum"].split(" + "))
-        return f"{terms} {_SIGNS[total['sign']]} {_quoted(total['value'], label)}"
+        terms = " + ".join(_quoted(one, names) for one in total["sum"].split(" + "))
+        return f"{terms} {_SIGNS[total['sign']]} {_quoted(total['value'], names)}"
     for pattern, words in _GERMAN:
         if found := pattern.fullmatch(rule):
             parts = {name: _COUNTS.get(value, value) for name, value in found.groupdict().items()}
+            feature = parts.get("name", "").strip("'")
             if "name" in parts:
                 parts["name"] = ", ".join(label(name.strip("'")) for name in parts["name"].split(", "))
             if words.startswith("„{name}“ ergibt"):
-                parts["value"] = rule_in(language, parts["value"], label)
+                parts["value"] = rule_in(parts["value"], names)
             elif "value" in parts and found["value"] == parts["value"]:
-                parts["value"] = _quoted(parts["value"], label)
+                named = [names.option(feature, one) for one in parts["value"].split(", ")]
+                parts["value"] = _quoted(", ".join(named), names)
             return words.format(**parts)
-    return rule
+    return ""
 
 
-def _quoted(text: str, label: Callable[[str], str]) -> str:
+def _quoted(text: str, names: Naming) -> str:
     """What a feature is called, in quotes; anything else, such as a number, as it is."""
     bare = text.strip("'")
-    called = label(bare)
+    called = names.label(bare)
     return f"„{called}“" if called != bare else text
 
 
-def rules_in(language: str, rules: Sequence[str], label: Callable[[str], str] = str) -> list[str]:
+def rules_in(rules: Sequence[str], names: Naming) -> list[str]:
     """Each of several constraints."""
-    return [rule_in(language, rule, label) for rule in rules]
+    return [rule_in(rule, names) for rule in rules]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from ifonly.errors import QuestionError
-from ifonly.printing import printable, shown
+from ifonly.printing import json_value, printable, shown
 from ifonly.problem.plain_data import entries
 from ifonly.problem.target import THE_DECISION
 from ifonly.results.answer import Change, kept_text
@@ -26,13 +26,14 @@ from ifonly.results.from_dict import (
     read_count,
     read_row,
     read_texts,
+    read_translations,
     read_value,
     read_words,
     text,
     truth,
 )
 from ifonly.results.stop import Stop
-from ifonly.schema import Value
+from ifonly.schema import Translations, Value
 
 Sufficient: TypeAlias = Literal["smallest", "minimal", "sufficient", "unknown"]
 
@@ -103,6 +104,7 @@ class SufficientReasons:
     stop: Stop | None = None
     """What left something open."""
     words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    translations: Mapping[str, Translations] = field(default_factory=dict)
     contrasts: tuple[tuple[float, ...], ...] = field(default=(), compare=False)
     """Points that are decided otherwise: every reason has a feature that each of them changes. No part of the data."""
 
@@ -151,6 +153,7 @@ class SufficientReasons:
             "note": self.note,
             "stop": None if self.stop is None else self.stop.to_dict(),
             "words": {name: list(words) for name, words in self.words.items()},
+            **({"translations": json_value(self.translations)} if self.translations else {}),
         }
 
     def to_json(self) -> str:
@@ -196,7 +199,7 @@ _COUNTS = ("row", "searches", "nodes")
 
 def _reasons_from_dict(data: Any) -> SufficientReasons:
     more = ("status", "decision", "otherwise", "factual", "reasons", "complete", "at_least", "seconds", "note", "stop")
-    found = entries(data, "Sufficient reasons", (*more, "words", *_LISTS, *_TEXTS, *_COUNTS))
+    found = entries(data, "Sufficient reasons", (*more, "words", *_LISTS, *_TEXTS, *_COUNTS), ("translations",))
     least, stop = found["at_least"], found["stop"]
     read = SufficientReasons(
         factual=read_row(found["factual"], "factual"),
@@ -208,6 +211,7 @@ def _reasons_from_dict(data: Any) -> SufficientReasons:
         seconds=number(found["seconds"], "seconds"),
         stop=None if stop is None else Stop.from_dict(stop),
         words=read_words(found["words"], "words"),
+        translations=read_translations(found.get("translations", {}), "translations"),
         **{name: read_texts(found[name], name) for name in _LISTS},  # type: ignore[arg-type]
         **{name: text(found[name], name) for name in _TEXTS},  # type: ignore[arg-type]
         **{name: read_count(found[name], name) for name in _COUNTS},  # type: ignore[arg-type]

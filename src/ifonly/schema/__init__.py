@@ -6,6 +6,7 @@ from ifonly.schema.io import load_schema, save_schema, schema_from_json, schema_
 from ifonly.schema.schema import Schema
 from ifonly.schema.tables import frame_columns, index_of, read_points, to_frame
 from ifonly.schema.values import Value
+from ifonly.schema.wording import Translations, option_text
 
 __all__ = [
     "Binary",
@@ -19,11 +20,13 @@ __all__ = [
     "Ordinal",
     "Real",
     "Schema",
+    "Translations",
     "Value",
     "frame_columns",
     "index_of",
     "infer",
     "load_schema",
+    "option_text",
     "read_points",
     "save_schema",
     "schema_from_json",

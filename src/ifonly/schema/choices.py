@@ -16,7 +16,7 @@ from ifonly.printing import escaped, shown, some_of
 from ifonly.schema.number_text import other_reading, two_readings
 from ifonly.schema.numbers import Integer, Real
 from ifonly.schema.values import Value, is_missing, plain, text_means
-from ifonly.schema.wording import FeatureWording, at_row, check_name, check_words, who_has
+from ifonly.schema.wording import FeatureWording, at_row, check_name, check_words, option_text, who_has
 
 Encoding: TypeAlias = Literal["onehot", "dummy", "thermometer", "code"]
 
@@ -50,7 +50,6 @@ class Choice(FeatureWording):
 
     def _set_options(self, options: Sequence[Any], *, least: int = 1) -> None:
         check_name(self.name)
-        check_words(self)
         scalar = isinstance(options, str | bytes) or (isinstance(options, np.ndarray) and options.ndim == 0)
         if scalar or not isinstance(options, Sequence | np.ndarray):
             raise SchemaError(f"Feature '{self.name}': its options must be a list; got {shown(options)}.")
@@ -69,6 +68,7 @@ class Choice(FeatureWording):
         if len(cleaned) < least:
             raise SchemaError(f"Feature '{self.name}' needs at least {least} option(s); it has {len(cleaned)}.")
         object.__setattr__(self, "options", cleaned)
+        check_words(self)
 
     @cached_property
     def _index(self) -> dict[Any, int]:
@@ -96,11 +96,11 @@ class Choice(FeatureWording):
             return tuple(self.columns)
         match self.encoding:
             case "onehot":
-                return tuple(f"{self.name}={_label(o)}" for o in self.options)
+                return tuple(f"{self.name}={option_text(o)}" for o in self.options)
             case "dummy":
-                return tuple(f"{self.name}={_label(o)}" for o in self.options[1:])
+                return tuple(f"{self.name}={option_text(o)}" for o in self.options[1:])
             case "thermometer":
-                return tuple(f"{self.name}>={_label(o)}" for o in self.options)
+                return tuple(f"{self.name}>={option_text(o)}" for o in self.options)
             case "code":
                 return (self.name,)
 
@@ -110,7 +110,7 @@ class Choice(FeatureWording):
         return len(self.options)
 
     def describe(self) -> str:
-        return f"one of: {some_of([escaped(_label(option)) for option in self.options], 12)}"
+        return f"one of: {some_of([escaped(option_text(option)) for option in self.options], 12)}"
 
     def read(self, value: Any, *, row: int | None = None) -> float:
         """The index of the option that the user's value names, or a RowError."""
@@ -226,13 +226,10 @@ class Missing(Categorical):
 
     @classmethod
     def of(cls, number: Real | Integer) -> Missing:
-        return cls(number.name, (None,), "code", number, label=number.label, unit=number.unit)
+        return cls(number.name, (None,), "code", number, label=number.label, unit=number.unit,
+                   translations=number.translations)  # fmt: skip
 
 
 def _check_encoding(name: str, encoding: str, known: tuple[str, ...]) -> None:
     if not isinstance(encoding, str) or encoding not in known:
         raise SchemaError(f"Feature '{name}': encoding must be one of {', '.join(known)}; it is {shown(encoding)}.")
-
-
-def _label(option: Value) -> str:
-    return "missing" if option is None else str(option)

@@ -11,6 +11,7 @@ from ifonly.errors import SchemaError
 from ifonly.printing import shown
 from ifonly.schema.features import Choice, Feature, Numeric
 from ifonly.schema.schema import Schema
+from ifonly.schema.wording import LANGUAGE_CODES
 
 
 def replaced(schema: Schema, features: Sequence[Feature]) -> Schema:
@@ -50,14 +51,36 @@ def labelled(schema: Schema, labels: Mapping[str, str], units: Mapping[str, str]
     return Schema(tuple(features), schema.columns, schema.rules)
 
 
+def translated(schema: Schema, language: str, given: Mapping[str, Mapping[str, Any]]) -> Schema:
+    """With labels, units and names of options in one language, besides those that are there."""
+    if language not in LANGUAGE_CODES:
+        raise SchemaError(
+            f"Names of options are in a language: language='en' or 'de'; got {shown(language)}."
+            if given["options"] else f"There are words in {', '.join(LANGUAGE_CODES)}; got {shown(language)}."
+        )  # fmt: skip
+    by_feature: dict[str, dict[str, Any]] = {}
+    for key, own in given.items():
+        for name, words in _mapping(own, "label" if key == "options" else key).items():
+            by_feature.setdefault(schema.features[schema.index(name)].name, {})[key] = words
+    features = []
+    for f in schema.features:
+        there = f.translations.get(language, {})
+        both = {**there, **by_feature.get(f.name, {})}
+        if isinstance(both.get("options"), Mapping):
+            both["options"] = {**there.get("options", {}), **both["options"]}
+        features.append(replace(f, translations={**f.translations, language: both}))
+    return Schema(tuple(features), schema.columns, schema.rules)
+
+
 def with_rules(schema: Schema, rules: Sequence[str]) -> Schema:
     """With these rules besides its own."""
     return Schema(schema.features, schema.columns, (*schema.rules, *rules))
 
 
 def unlabelled(schema: Schema) -> Schema:
-    """Without labels and units: two schemas that are the same so decide the same."""
-    return Schema(tuple(replace(f, label="", unit="") for f in schema.features), schema.columns, schema.rules)
+    """Without labels, units and translations: two schemas that are the same so decide the same."""
+    features = tuple(replace(f, label="", unit="", translations={}) for f in schema.features)
+    return Schema(features, schema.columns, schema.rules)
 
 
 def _rebuilt(schema: Schema, features: Sequence[Feature | None]) -> Schema:

@@ -89,7 +89,7 @@ def _feature(position: int, item: Any) -> Feature:
     for key in ("name", *required):
         if key not in item:
             raise SchemaError(f'{where}: a feature of kind "{kind}" needs "{key}".')
-    unknown = set(item) - {"kind", "name", "label", "unit", *required, *optional}
+    unknown = set(item) - {"kind", "name", "label", "unit", "translations", *required, *optional}
     if unknown:
         raise SchemaError(f"{where}: unknown entries {sorted(map(str, unknown))}.")
     feature: Feature = cls(**{key: value for key, value in item.items() if key != "kind"})

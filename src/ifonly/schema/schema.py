@@ -156,10 +156,23 @@ class Schema:
 
         return renamed(self, names)
 
-    def labelled(self, labels: Mapping[str, str], units: Mapping[str, str] | None = None) -> Schema:
-        """The same schema with labels for display, and units: {"Income": "monthly income"}."""
-        from ifonly.schema.editing import labelled
+    def labelled(
+        self,
+        labels: Mapping[str, str],
+        units: Mapping[str, str] | None = None,
+        *,
+        options: Mapping[str, Mapping[Any, str]] | None = None,
+        language: str = "",
+    ) -> Schema:
+        """The same schema with labels for display, {"Income": "monthly income"}, and units.
 
+        With a `language` ("en", "de") they are for this language only, and `options` names options in it:
+        {"Job": {"nurse": "Pflegekraft"}}.
+        """
+        from ifonly.schema.editing import labelled, translated
+
+        if language or options:
+            return translated(self, language, {"label": labels, "unit": units or {}, "options": options or {}})
         return labelled(self, labels, units or {})
 
     def with_rules(self, *rules: str) -> Schema:
@@ -182,7 +195,7 @@ class Schema:
             raise SchemaError(f"A feature is named by a text; {shown(name)} names none.")
         if name in self._positions:
             return self._positions[name]
-        close = [f.name for f in self.features if f.label == name]
+        close = [f.name for f in self.features if name in f.labels]
         close = close or get_close_matches(name[:MOST], self.names, n=1)
         hint = f"did you mean '{close[0]}'?" if close else f"the features are {some_of(self.names)}."
         raise SchemaError(f"There is no feature '{printable(name)}'; {hint}")

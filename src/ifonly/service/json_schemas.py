@@ -16,7 +16,7 @@ from ifonly.problem.query import FLAGS
 from ifonly.results.answer import DERIVED, OPTIONAL, Answer, Change, entries_of
 from ifonly.results.plain_language import LANGUAGES
 from ifonly.results.stop import Stop
-from ifonly.schema import Value
+from ifonly.schema import Translations, Value
 from ifonly.service.limits import ServiceLimits
 from ifonly.service.query_schemas import FLAG, NORM, NUMBER, JsonSchema, array_of, nullable, object_of
 
@@ -118,6 +118,7 @@ _BY_TYPE: list[tuple[Any, JsonSchema]] = [
     (Mapping[str, Value], ROW),
     (Mapping[str, Value] | None, nullable(ROW)),
     (Mapping[str, tuple[str, str]], OBJECT),
+    (Mapping[str, Translations], OBJECT),
     (Mapping[str, str], {"type": "object", "additionalProperties": TEXT}),
     (Stop | None, nullable(OBJECT)),
 ]

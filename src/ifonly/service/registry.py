@@ -13,7 +13,7 @@ from ifonly.notices import ReasonCodes
 from ifonly.printing import is_printable, shown
 from ifonly.problem import Accepted, AcceptedBySome, RobustToWeights
 from ifonly.results.plain_language import ENGLISH, LANGUAGES
-from ifonly.results.rule_language import rules_in
+from ifonly.results.rule_language import Naming, rules_in
 from ifonly.schema import Numeric, schema_to_json
 from ifonly.service.limits import ServiceLimits
 
@@ -71,10 +71,11 @@ class RegisteredModel:
         others = any(isinstance(one, Accepted | AcceptedBySome | RobustToWeights) for one in rules)
         return (function.as_network() is not None or function.as_trees() is not None) and not others
 
-    def _label(self, name: str) -> str:
-        """What people call a feature; any other text as it is."""
-        schema = self.explainer.schema
-        return (schema[name].label or name) if name in schema.names else name
+    def _naming(self, language: str) -> Naming:
+        """What features and options are called in rules."""
+        features = self.explainer.schema.features
+        words = {f.name: (f.label, f.unit) for f in features}
+        return Naming(language, words, {f.name: f.translations for f in features})
 
     def to_dict(self, limits: ServiceLimits) -> dict[str, Any]:
         """What a client needs to know to write requests."""
@@ -91,7 +92,7 @@ class RegisteredModel:
             "schema": schema_to_json(explainer.schema),
             "groups": [{"title": title, "features": list(names)} for title, names in self.groups.items()],
             "rules": rules,
-            "rules_in": {code: rules_in(code, rules, self._label) for code in LANGUAGES if code != ENGLISH.code},
+            "rules_in": {code: rules_in(rules, self._naming(code)) for code in LANGUAGES if code != ENGLISH.code},
             "people": [{"title": title, "row": row} for title, row in self.people.items()],
             "limits": limits.to_dict(),
         }

@@ -250,6 +250,30 @@ def test_german(visit: Visit) -> None:
     assert "1.234,50 $" in visit.sentence
 
 
+def test_the_names_of_a_language(visit: Visit) -> None:
+    """Labels, units and options that the schema has for German are those of the German page, and of no other."""
+    visit.open("#model=ranked")
+    assert "Berufsjahre" not in visit.text("#features") and "years" in visit.text("#features")
+    visit.page.select_option("#language", "de")
+    visit.settle()
+    shown = visit.text("#features")
+    for words in ("Berufsjahre", "Jahre", "Beruf", "Pflege", "ohne", "teacher", "niedrig", "hoch"):
+        assert words in shown, words
+    assert "nurse" not in shown and "low" not in shown
+    visit.page.select_option("#target", "good")
+    visit.settle()
+    told = visit.sentence + visit.text("#changes")
+    assert "„Einstufung“ mittel statt niedrig" in told or "Berufsjahre" in told
+    assert "years" not in told and "rating" not in told
+    rule = visit.page.locator("#rule")
+    rule.fill("Berufsjahre <= 30")
+    visit.page.wait_for_selector("#rule-told.right")
+    rule.press("Enter")
+    visit.settle()
+    assert asked(visit)["constraints"] == ["years <= 30"]
+    assert "Berufsjahre" in visit.text("#chips")
+
+
 def test_a_link_carries_the_question_and_nobody(visit: Visit) -> None:
     visit.open()
     click(visit, "AgeGroup", "fixed")

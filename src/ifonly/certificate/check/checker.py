@@ -1,6 +1,6 @@
 """`check`: VALID with the proven statement in words, or INVALID with the first step that fails.
 
-Answers of other solvers are VALID EXCEPT FOR THE SOLVER'S WORD at best: all but the lower bound is verified.
+Answers of other solvers are VALID EXCEPT FOR THE SOLVER'S BOUND at best: all but the lower bound is verified.
 
 The claim is about the network as real arithmetic on its stored weights. Three things are verified, in integers and
 rationals: the witness (a row of the schema, allowed, decided as asked, as near as claimed); that the tree's leaves
@@ -40,7 +40,7 @@ MAX_DEPTH = 20_000
 MAX_ROWS = 1_000
 
 
-VALID, TRUSTED, UNDECIDED, INVALID = "VALID", "VALID EXCEPT FOR THE SOLVER'S WORD", "UNDECIDED", "INVALID"
+VALID, TRUSTED, UNDECIDED, INVALID = "VALID", "VALID EXCEPT FOR THE SOLVER'S BOUND", "UNDECIDED", "INVALID"
 CODES = {VALID: 0, INVALID: 1, TRUSTED: 3, UNDECIDED: 4}
 """Exit codes of the commands; 2 is wrong usage."""
 LONGEST_SECONDS = 3600.0

@@ -58,8 +58,8 @@ def _plain(text: str) -> str:
 def _names(schema: Schema) -> tuple[re.Pattern[str] | None, dict[str, str]]:
     """What finds quoted texts, and names and labels of several words, the longest first; the names behind labels."""
     options = {o for f in schema.features if isinstance(f, Choice) for o in f.options if isinstance(o, str)}
-    given, labels = {*schema.names, *options}, Counter(feature.label for feature in schema.features)
-    behind = {f.label: f.name for f in schema.features if labels[f.label] == 1 and f.label and f.label not in given}
+    given, labels = {*schema.names, *options}, Counter(label for f in schema.features for label in f.labels)
+    behind = {one: f.name for f in schema.features for one in f.labels if labels[one] == 1 and one not in given}
     several = {
         name
         for name in (*given, *behind)

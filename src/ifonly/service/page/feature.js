@@ -1,7 +1,7 @@
 // One feature of the person: its value, by slider, field or buttons, and what may change of it, one click each.
 
 import { costIcon, el, newId, icon, setText, segments, set, show } from "./dom.js";
-import { aimed, isNumber, label, number, options, parsed, same, shown, stepOf } from "./format.js";
+import { aimed, isNumber, label, number, options, parsed, same, shown, stepOf, unitOf } from "./format.js";
 import { Limits } from "./limits.js";
 import { COSTS } from "./question.js";
 import { place } from "./marks.js";
@@ -61,11 +61,11 @@ export class FeatureRow {
     const slider = el("input", { type: "range", min: feature.lower, max: feature.upper, step: step || "any",
       "aria-label": t("value_of", { label: this.name }), input: () => this.take(aimed(feature, Number(slider.value))) });
     [this.field, this.slider] = [field, slider];
-    const unit = feature.unit ? el("span", { class: "unit", "aria-hidden": "true" }, feature.unit) : null;
+    const unit = unitOf(feature) ? el("span", { class: "unit", "aria-hidden": "true" }, unitOf(feature)) : null;
     const entry = el("div", { class: "entry" }, unit, field);
     if (feature.missing) entry.append(this.unknownBox(feature));
     this.track.append(el("i", { class: "rail" }), this.span, this.ghost, slider);
-    return { label: el("label", { for: this.id }, this.name, feature.unit ? el("span", { class: "unseen" }, ` (${feature.unit})`) : null), entry, below: this.track, long: false };
+    return { label: el("label", { for: this.id }, this.name, unitOf(feature) ? el("span", { class: "unseen" }, ` (${unitOf(feature)})`) : null), entry, below: this.track, long: false };
   }
 
   /** @param {NumberFeature} feature */

@@ -49,9 +49,26 @@ export function size(bytes) {
   return bytes < 1e6 ? `${rounded(bytes / 1e3)} kB` : `${rounded(bytes / 1e6)} MB`;
 }
 
+/** What the schema says of a feature in the language of the page. @param {Feature} feature */
+function own(feature) {
+  return feature.translations?.[currentLanguage()] ?? {};
+}
+
 /** @param {Feature} feature */
 export function label(feature) {
-  return feature.label || feature.name;
+  return own(feature).label || feature.label || feature.name;
+}
+
+/** @param {Feature} feature */
+export function unitOf(feature) {
+  return own(feature).unit || feature.unit || "";
+}
+
+/** The name of an option in the language of the page, or undefined. @param {Feature} feature @param {Value} option */
+function optionName(feature, option) {
+  const names = own(feature).options ?? {};
+  const text = option === null ? "missing" : typeof option === "boolean" ? (option ? "True" : "False") : String(option);
+  return Object.hasOwn(names, text) ? names[text] : undefined;
 }
 
 /** @param {Feature} feature @returns {feature is NumberFeature} */
@@ -73,13 +90,15 @@ export function same(a, b) {
 
 /** A value with its unit. @param {Feature} feature @param {Value} value */
 export function shown(feature, value) {
-  if (value === null) return t("no_value");
   if (!isNumber(feature)) {
-    const own = options(feature).find((option) => same(option, value)) ?? value;
-    return typeof own === "boolean" ? t(own ? "yes" : "no") : String(own);
+    const option = options(feature).find((one) => same(one, value)) ?? value;
+    const name = optionName(feature, option);
+    if (name !== undefined) return name;
+    if (option !== null) return typeof option === "boolean" ? t(option ? "yes" : "no") : String(option);
   }
+  if (value === null) return t("no_value");
   const text = typeof value === "number" ? number(value) : String(value);
-  const unit = feature.unit ?? "";
+  const unit = unitOf(feature);
   if (!unit) return text;
   if (SIGNS.includes(unit) && currentLanguage() === "en") return text.startsWith("-") ? `-${unit}${text.slice(1)}` : `${unit}${text}`;
   return `${text}${unit === "%" && currentLanguage() === "en" ? "" : "\u00a0"}${unit}`;
@@ -91,7 +110,7 @@ export function shown(feature, value) {
  * @param {string} words
  */
 export function labelled(features, words) {
-  return replaced(words, features.flatMap(({ name, label }) => (label && label !== name ? [[name, label]] : [])));
+  return replaced(words, features.flatMap((feature) => (label(feature) !== feature.name ? [[feature.name, label(feature)]] : [])));
 }
 
 /**
@@ -100,7 +119,7 @@ export function labelled(features, words) {
  * @param {string} words
  */
 export function named(features, words) {
-  return replaced(words, features.flatMap(({ name, label }) => (label && label !== name ? [[label, /^\w+$/.test(name) ? name : `'${name}'`]] : [])));
+  return replaced(words, features.flatMap((feature) => (label(feature) !== feature.name ? [[label(feature), /^\w+$/.test(feature.name) ? feature.name : `'${feature.name}'`]] : [])));
 }
 
 /** @param {string} words @param {string[][]} pairs what stands for what, the longest first */

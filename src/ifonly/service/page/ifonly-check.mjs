@@ -2,7 +2,7 @@
 // Second checker of certificates, independent of the first: written from docs/certificate.md, in exact whole numbers (BigInt),
 // without dependencies. In a browser: `await check(bytes)`. On the command line: `node ifonly-check.mjs FILE [--json]`.
 
-export const VALID = "VALID", TRUSTED = "VALID EXCEPT FOR THE SOLVER'S WORD", UNDECIDED = "UNDECIDED", INVALID = "INVALID";
+export const VALID = "VALID", TRUSTED = "VALID EXCEPT FOR THE SOLVER'S BOUND", UNDECIDED = "UNDECIDED", INVALID = "INVALID";
 export const CODES = { [VALID]: 0, [INVALID]: 1, [TRUSTED]: 3, [UNDECIDED]: 4 };
 
 const MIB = 2 ** 20;

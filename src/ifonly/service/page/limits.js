@@ -1,7 +1,7 @@
 // The limits of a feature: a least and a greatest number by two thumbs and two fields, or the options that would do.
 
 import { el, newId, set, show } from "./dom.js";
-import { aimed, isNumber, label, number, options, parsed, shown, stepOf } from "./format.js";
+import { aimed, isNumber, label, number, options, parsed, shown, stepOf, unitOf } from "./format.js";
 import { place } from "./marks.js";
 import { has } from "./question.js";
 import { t } from "./words.js";
@@ -60,7 +60,7 @@ export class Limits {
       this.settings.upper = value >= feature.upper ? null : Math.max(value, this.settings.lower ?? feature.lower);
     });
     this.ends = { least, most, span };
-    const unit = feature.unit ? el("span", { class: "unit", "aria-hidden": "true" }, feature.unit) : null;
+    const unit = unitOf(feature) ? el("span", { class: "unit", "aria-hidden": "true" }, unitOf(feature)) : null;
     this.element.append(
       el("div", { class: "track double" }, el("i", { class: "rail" }), span, least.thumb, most.thumb),
       el("div", { class: "ends" }, el("span", {}, t("from")), least.field, el("span", {}, t("to")), most.field, unit));

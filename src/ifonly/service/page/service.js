@@ -5,8 +5,9 @@ import { t } from "./words.js";
 /**
  * @typedef {string | number | boolean | null} Value
  * @typedef {Record<string, Value>} Row
- * @typedef {{ kind: "real" | "integer", name: string, label?: string, unit?: string, lower: number, upper: number, step?: number | string, missing?: boolean }} NumberFeature
- * @typedef {{ kind: "binary" | "ordinal" | "categorical", name: string, label?: string, unit?: string, values?: Value[], levels?: Value[], categories?: Value[] }} ChoiceFeature
+ * @typedef {Record<string, { label?: string, unit?: string, options?: Record<string, string> }>} Translations
+ * @typedef {{ kind: "real" | "integer", name: string, label?: string, unit?: string, translations?: Translations, lower: number, upper: number, step?: number | string, missing?: boolean }} NumberFeature
+ * @typedef {{ kind: "binary" | "ordinal" | "categorical", name: string, label?: string, unit?: string, translations?: Translations, values?: Value[], levels?: Value[], categories?: Value[] }} ChoiceFeature
  * @typedef {NumberFeature | ChoiceFeature} Feature
  * @typedef {{ title: string, features: string[] }} Group
  * @typedef {{ title: string, row: Row }} Person
