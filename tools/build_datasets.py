@@ -52,6 +52,8 @@ class DatasetSpec:
     categorical: tuple[str, ...] = ()  # their categories are in alphabetical order
     real: tuple[str, ...] = ()
     labels: dict[str, str]  # as people are told of a feature, after "your"
+    german: dict[str, str]  # the same in German
+    german_options: dict[str, dict[str, str]]  # names of options in German
     dollars: tuple[str, ...] = ()  # amounts in US dollars
     cents: tuple[str, ...] = ()  # of these, those that change to whole cents
     rules: tuple[str, ...] = ()  # hold in every row; found by `ifonly schema invariants`, see docs/datasets.md
@@ -200,6 +202,78 @@ SPECS = {
             "CapitalLoss": "capital loss",
             "HoursPerWeek": "hours of work per week",
         },
+        german={
+            "Sex": "Geschlecht",
+            "Age": "Alter",
+            "NativeCountry": "Geburtsland",
+            "WorkClass": "Art des Arbeitgebers",
+            "EducationNumber": "Bildungsstufe",
+            "EducationLevel": "Bildungsabschluss",
+            "MaritalStatus": "Familienstand",
+            "Occupation": "Beruf",
+            "Relationship": "Rolle im Haushalt",
+            "CapitalGain": "Kapitalgewinn",
+            "CapitalLoss": "Kapitalverlust",
+            "HoursPerWeek": "Arbeitsstunden pro Woche",
+        },
+        german_options={
+            "Sex": {"Male": "männlich", "Female": "weiblich"},
+            "NativeCountry": {"United-States": "USA", "Other": "anderes Land"},
+            "WorkClass": {
+                "Federal-gov": "Bund",
+                "Local-gov": "Kommune",
+                "Private": "Privatwirtschaft",
+                "Self-emp-inc": "selbstständig mit eigener Gesellschaft",
+                "Self-emp-not-inc": "selbstständig ohne Gesellschaft",
+                "State-gov": "Bundesstaat",
+                "Without-pay": "ohne Bezahlung",
+            },
+            "EducationLevel": {
+                "prim-middle-school": "bis 8. Klasse",
+                "high-school": "9. bis 12. Klasse",
+                "HS-grad": "Highschool-Abschluss",
+                "Some-college": "College ohne Abschluss",
+                "Bachelors": "Bachelor",
+                "Masters": "Master",
+                "Doctorate": "Promotion",
+                "Assoc-voc": "Associate (beruflich)",
+                "Assoc-acdm": "Associate (akademisch)",
+                "Prof-school": "Abschluss einer Berufshochschule",
+            },
+            "MaritalStatus": {
+                "Divorced": "geschieden",
+                "Married-AF-spouse": "verheiratet (Streitkräfte)",
+                "Married-civ-spouse": "verheiratet",
+                "Married-spouse-absent": "verheiratet, allein lebend",
+                "Never-married": "ledig",
+                "Separated": "getrennt lebend",
+                "Widowed": "verwitwet",
+            },
+            "Occupation": {
+                "Adm-clerical": "Büro und Verwaltung",
+                "Armed-Forces": "Streitkräfte",
+                "Craft-repair": "Handwerk und Reparatur",
+                "Exec-managerial": "Führungskraft",
+                "Farming-fishing": "Landwirtschaft und Fischerei",
+                "Handlers-cleaners": "Lager und Reinigung",
+                "Machine-op-inspct": "Bedienung von Maschinen",
+                "Other-service": "andere Dienstleistung",
+                "Priv-house-serv": "Dienst in Privathaushalten",
+                "Prof-specialty": "Fachberuf",
+                "Protective-serv": "Schutz und Sicherheit",
+                "Sales": "Verkauf",
+                "Tech-support": "technische Unterstützung",
+                "Transport-moving": "Transport",
+            },
+            "Relationship": {
+                "Husband": "Ehemann",
+                "Not-in-family": "nicht in einer Familie",
+                "Other-relative": "andere Verwandte",
+                "Own-child": "Kind",
+                "Unmarried": "unverheiratet",
+                "Wife": "Ehefrau",
+            },
+        },
         dollars=("CapitalGain", "CapitalLoss"),
         cents=("CapitalGain", "CapitalLoss"),
         rules=(
@@ -236,6 +310,19 @@ SPECS = {
             "PriorsCount": "number of prior offences",
             "ChargeDegree": "degree of the charge",
         },
+        german={
+            "AgeGroup": "Altersgruppe",
+            "Race": "Ethnie",
+            "Sex": "Geschlecht",
+            "PriorsCount": "Zahl der Vorstrafen",
+            "ChargeDegree": "Schwere des Vorwurfs",
+        },
+        german_options={
+            "AgeGroup": {"<25": "unter 25", "25-45": "25 bis 45", ">45": "über 45"},
+            "Race": {"African-American": "afroamerikanisch", "Caucasian": "weiß"},
+            "Sex": {"Male": "männlich", "Female": "weiblich"},
+            "ChargeDegree": {"Misdemeanor": "Vergehen", "Felony": "Verbrechen"},
+        },
     ),
     "credit": DatasetSpec(
         records=credit_records,
@@ -256,7 +343,33 @@ SPECS = {
             "TotalMonthsOverdue": "total months overdue",
             "HasHistoryOfOverduePayments": "history of overdue payments",
         },
+        german={
+            "isMale": "männlich",
+            "isMarried": "verheiratet",
+            "AgeGroup": "Altersgruppe",
+            "EducationLevel": "Ausbildung",
+            "MaxBillAmountOverLast6Months": "höchste Rechnung der letzten 6 Monate",
+            "MaxPaymentAmountOverLast6Months": "höchste Zahlung der letzten 6 Monate",
+            "MonthsWithZeroBalanceOverLast6Months": "Monate ohne offenen Betrag (von 6)",
+            "MonthsWithLowSpendingOverLast6Months": "Monate mit geringen Ausgaben (von 6)",
+            "MonthsWithHighSpendingOverLast6Months": "Monate mit hohen Ausgaben (von 6)",
+            "MostRecentBillAmount": "letzte Rechnung",
+            "MostRecentPaymentAmount": "letzte Zahlung",
+            "TotalOverdueCounts": "Zahl der Zeiträume in Verzug",
+            "TotalMonthsOverdue": "Monate in Verzug insgesamt",
+            "HasHistoryOfOverduePayments": "früherer Zahlungsverzug",
+        },
+        german_options={
+            "AgeGroup": {"<25": "unter 25", "25-39": "25 bis 39", "40-59": "40 bis 59", ">=60": "ab 60"},
+            "EducationLevel": {
+                "other": "andere",
+                "high-school": "Highschool",
+                "university": "Universität",
+                "graduate": "Hochschulabschluss",
+            },
+        },
         dollars=CREDIT_AMOUNTS,
+        cents=CREDIT_AMOUNTS,
         rules=(
             "HasHistoryOfOverduePayments follows from TotalOverdueCounts > 0",
             "MaxBillAmountOverLast6Months >= MostRecentBillAmount",
@@ -281,7 +394,9 @@ SPECS = {
 def describe(spec: DatasetSpec, name: str, values: Sequence[Any]) -> dict[str, Any]:
     """One feature of the schema."""
     label = {"label": spec.labels[name]} if name in spec.labels else {}
-    return {**_kind(spec, name, values), **label, **({"unit": "$"} if name in spec.dollars else {})}
+    options = {"options": spec.german_options[name]} if name in spec.german_options else {}
+    german = {"translations": {"de": {"label": spec.german[name], **options}}}
+    return {**_kind(spec, name, values), **label, **({"unit": "$"} if name in spec.dollars else {}), **german}
 
 
 def _kind(spec: DatasetSpec, name: str, values: Sequence[Any]) -> dict[str, Any]:
@@ -300,7 +415,7 @@ def _kind(spec: DatasetSpec, name: str, values: Sequence[Any]) -> dict[str, Any]
 def schema_text(spec: DatasetSpec, records: Sequence[Record]) -> str:
     """The schema file, one feature and one rule per line."""
     names = list(records[0])[:-1]
-    features = [json.dumps(describe(spec, name, [r[name] for r in records])) for name in names]
+    features = [json.dumps(describe(spec, name, [r[name] for r in records]), ensure_ascii=False) for name in names]
     body, rules = ",\n    ".join(features), ",\n    ".join(json.dumps(rule) for rule in spec.rules)
     stated = f',\n  "rules": [\n    {rules}\n  ]' if rules else ""
     return f'{{\n  "format": "ifonly-schema",\n  "version": 1,\n  "features": [\n    {body}\n  ]{stated}\n}}\n'

@@ -34,6 +34,14 @@ def test_the_model_the_schema_and_the_person(path):
     assert not other.same and "'PriorsCount'" in other.words
 
 
+def test_names_in_another_language_are_no_part_of_a_certificate(path):
+    certificate, schema = Certificate.load(path), datasets.network("compas", rules=False).schema
+    assert all(feature.translations for feature in schema)
+    assert not any("translations" in feature for feature in certificate.data["question"]["schema"]["features"])
+    plain = Schema([replace(feature, translations={}) for feature in schema], schema.columns)
+    assert compared_schema(certificate, plain, "s").same and compared_schema(certificate, schema, "s").same
+
+
 def test_one_bit_of_a_weight_is_another_model(path):
     certificate, model = Certificate.load(path), datasets.network("compas", rules=False)
     layers = [(layer.weight.copy(), layer.bias.copy()) for layer in model.network.layers]

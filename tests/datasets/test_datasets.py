@@ -90,6 +90,15 @@ def test_files_have_the_hashes_of_the_manifest(name: str) -> None:
     assert sha256((DATA / f"{name}.schema.json").read_bytes()) == MANIFEST[name]["schema_sha256"]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_feature_and_option_has_a_german_name(name: str) -> None:
+    for feature in datasets.load(name).schema:
+        german = feature.translations["de"]
+        assert german["label"]
+        if isinstance(feature, Choice) and not set(feature.options) <= {0, 1}:
+            assert set(german["options"]) == set(feature.options), feature.name
+
+
 def test_files_are_small_and_all_known() -> None:
     expected = {"manifest.json"} | {f"{n}{end}" for n in NAMES for end in (".csv.gz", ".schema.json", "_2x10.npz")}
     assert {path.name for path in DATA.iterdir()} == expected

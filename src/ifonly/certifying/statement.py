@@ -141,8 +141,10 @@ def stated_model(model: Model) -> dict[str, Any] | None:
 
 
 def stated_schema(schema: Schema) -> dict[str, Any]:
-    """The schema as a certificate states it: without rules, and what is there does not become missing."""
-    there = [replace(f, missing=False) if isinstance(f, Numeric) else f for f in schema.features]
+    """The schema as a certificate states it: without rules and translations, and what is there does not become
+    missing."""
+    features = [replace(f, translations={}) for f in schema.features]
+    there = [replace(f, missing=False) if isinstance(f, Numeric) else f for f in features]
     return schema_to_json(Schema(there, schema.columns))
 
 

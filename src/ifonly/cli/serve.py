@@ -35,6 +35,8 @@ MODELS = (
                  help="The column of --people that names a person on the page, such as the customer's number."),
     click.option("--groups", multiple=True, metavar="[NAME=]FILE",
                  help="JSON: lists of features by a title, as the page groups them."),
+    click.option("--translations", multiple=True, metavar="[NAME=]FILE",
+                 help="JSON: titles and classes by language, as the page calls them there."),
     click.option("--codes", multiple=True, metavar="[NAME=]FILE",
                  help="The words of reasons in a notice: groups of features (JSON)."),
     click.option("--causes", multiple=True, metavar="[NAME=]FILE",
@@ -120,7 +122,7 @@ def _announce(address: str, registry: ModelRegistry, key: str, *, as_json: bool)
 def demonstration(*, rules: bool = True) -> list[RegisteredModel]:
     """Three people of Credit whom its network denies."""
     from ifonly.cli.demo import unfavourable_rows
-    from ifonly.cli.shipped import CREDIT_GROUPS, WORDS, friendly_credit
+    from ifonly.cli.shipped import CREDIT_GERMAN, CREDIT_GROUPS, WORDS, friendly_credit
     from ifonly.explainer import Explainer
     from ifonly.service import RegisteredModel
 
@@ -131,12 +133,13 @@ def demonstration(*, rules: bool = True) -> list[RegisteredModel]:
     people = {title: rows[i] for title, i in zip(titles, denied, strict=True)}
     return [
         RegisteredModel(
-            name="credit", title="Credit applications", explainer=explainer, people=people, groups=CREDIT_GROUPS
+            name="credit", title="Credit applications", explainer=explainer, people=people, groups=CREDIT_GROUPS,
+            translations={"de": CREDIT_GERMAN},
         )
     ]
 
 
-EACH = ("schemas", "classes", "titles", "subjects", "people", "keep", "groups", "codes", "outcomes", "causes")
+EACH = ("schemas", "classes", "titles", "subjects", "people", "keep", "groups", "translations", "codes", "outcomes", "causes")
 """Options with one value per model."""
 
 
@@ -178,11 +181,12 @@ def _registered(
     explainer = Explainer(model, constraints=(*constraints, *others)).knowing(*known)
     people = {} if given["people"] is None else _people(given["people"], given["keep"])
     groups = {} if given["groups"] is None else read_json(given["groups"], "table of groups")
+    translations = {} if given["translations"] is None else read_json(given["translations"], "table of translations")
     codes = None if given["codes"] is None else ReasonCodes.load(given["codes"])
     causes = None if given["causes"] is None else CausalModel.load(given["causes"], model.schema)
     return RegisteredModel(
         name=name, title=given["titles"] or "", subject=given["subjects"] or "", explainer=explainer, people=people,
-        groups=groups, codes=codes, causes=causes,
+        groups=groups, translations=translations, codes=codes, causes=causes,
     )  # fmt: skip
 
 

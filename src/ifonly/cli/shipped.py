@@ -33,6 +33,19 @@ CREDIT_GROUPS = {
     "Budget": tuple(f"MonthsWith{what}OverLast6Months" for what in ("ZeroBalance", "LowSpending", "HighSpending")),
 }  # fmt: skip
 
+CREDIT_GERMAN = {
+    "Credit applications": "Kreditanträge",
+    "deny": "Ablehnung",
+    "approve": "Bewilligung",
+    "First applicant": "erster Antrag",
+    "Second applicant": "zweiter Antrag",
+    "Third applicant": "dritter Antrag",
+    "The applicant": "Die Person",
+    "Bills and payments": "Rechnungen und Zahlungen",
+    "Overdue": "Verzug",
+    "Budget": "Ausgaben",
+}
+
 WORDS = {
     "adult": DatasetWords(
         classes=("at most 50K", "above 50K"),
@@ -76,7 +89,9 @@ def network(name: str, *, rules: bool = True) -> Model:
 def friendly_credit(*, rules: bool = True) -> tuple[Model, list[dict[str, Any]]]:
     """The network for Credit and the rows of its test split, with features and answers as people say them."""
     shipped, rows = network("credit", rules=rules), test_table(datasets.load("credit")).rows
-    schema = shipped.schema.replace(*(Binary(name, (False, True), label=said) for name, said in YES_OR_NO.items()))
+    german = {name: shipped.schema[name].translations for name in YES_OR_NO}
+    yes_or_no = (Binary(name, (False, True), label=said, translations=german[name]) for name, said in YES_OR_NO.items())
+    schema = shipped.schema.replace(*yes_or_no)
     model = replace(network_model(shipped.network, schema, classes=shipped.classes), outcomes=shipped.outcomes)
     return model.as_log_odds(), [{**row, **{name: bool(row[name]) for name in YES_OR_NO}} for row in rows]
 

@@ -10,7 +10,7 @@ from ifonly.causes import CausalModel, check_causes
 from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
 from ifonly.notices import ReasonCodes
-from ifonly.printing import is_printable, shown
+from ifonly.printing import is_printable, shown, some_of
 from ifonly.problem import Accepted, AcceptedBySome, RobustToWeights
 from ifonly.results.plain_language import ENGLISH, LANGUAGES
 from ifonly.results.rule_language import Naming, rules_in
@@ -18,12 +18,14 @@ from ifonly.schema import Numeric, schema_to_json
 from ifonly.service.limits import ServiceLimits
 
 MAX_NAME = 60
+MOST_TEXT = 200
+"""Characters of a translation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredModel:
     """A model that can be queried. `people` are example rows by title; `groups` are the features that the page shows
-    together, by title."""
+    together, by title; `translations` are texts by language: {"de": {"deny": "Ablehnung"}} for titles and classes."""
 
     name: str
     explainer: Explainer
@@ -31,6 +33,7 @@ class RegisteredModel:
     subject: str = ""
     people: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    translations: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     codes: ReasonCodes | None = None
     """The words of reasons in a notice."""
     causes: CausalModel | None = None
@@ -42,6 +45,7 @@ class RegisteredModel:
         read = {title: self._normalised(row) for title, row in self.people.items()}
         object.__setattr__(self, "people", read)
         _check_groups(self.groups, self.explainer.schema.names)
+        self._check_translations()
         if self.codes is not None:
             self.codes.complete(self.explainer.schema, ())
         if self.causes is not None:
@@ -52,6 +56,32 @@ class RegisteredModel:
         schema = self.explainer.schema
         values = schema.row(schema.read(row))
         return {name: None if value != value else value for name, value in values.items()}
+
+    def _check_translations(self) -> None:
+        """Texts of this model by language, each with its translation."""
+        given, texts = self.translations, self._texts()
+        if not isinstance(given, Mapping) or not all(isinstance(own, Mapping) for own in given.values()):
+            raise QuestionError(
+                f'Translations are texts by language, such as {{"de": {{"deny": "Ablehnung"}}}}; got {shown(given)}.'
+            )
+        for language, own in given.items():
+            if language not in LANGUAGES:
+                raise QuestionError(f"Pages are in {', '.join(LANGUAGES)}; there is no language {shown(language)}.")
+            for text, said in own.items():
+                if text not in texts:
+                    raise QuestionError(
+                        f"The translations into '{language}' name {shown(text)}, which is neither a class nor a title of "
+                        f"the model '{self.name}'; these are {some_of(texts)}."
+                    )
+                if not isinstance(said, str) or not said or len(said) > MOST_TEXT or not is_printable(said):
+                    raise QuestionError(
+                        f"The translation of {shown(text)} into '{language}' has 1 to {MOST_TEXT} printable characters; "
+                        f"got {shown(said)}."
+                    )
+
+    def _texts(self) -> list[str]:
+        """What the page shows of it beside features and options: titles, and names of classes."""
+        return [self.display_name, *map(str, self.explainer.model.classes), *self.people, *self.groups]
 
     @property
     def display_name(self) -> str:
@@ -94,6 +124,7 @@ class RegisteredModel:
             "rules": rules,
             "rules_in": {code: rules_in(rules, self._naming(code)) for code in LANGUAGES if code != ENGLISH.code},
             "people": [{"title": title, "row": row} for title, row in self.people.items()],
+            "translations": {language: dict(own) for language, own in self.translations.items()},
             "limits": limits.to_dict(),
         }
 

@@ -240,7 +240,12 @@ def test_german(visit: Visit) -> None:
     visit.page.select_option("#language", "de")
     visit.settle()
     assert visit.page.evaluate("document.documentElement.lang") == "de"
-    assert visit.sentence.startswith("Wäre ")
+    assert visit.sentence.startswith("Wäre „")
+    assert "letzte Zahlung" in visit.sentence and "letzte Zahlung" in visit.text("#features")
+    assert (visit.text("#decision"), visit.text("#gauge-right")) == ("Ablehnung", "Bewilligung")
+    assert "erster Antrag" in visit.text("#examples") and "Rechnungen und Zahlungen" in visit.text("#features")
+    for word in ("deny", "approve", "payment", "applicant", "overdue"):
+        assert word not in visit.text("body"), word
     assert "1.071,03\N{NO-BREAK SPACE}$" in visit.text("#changes")
     field = visit.page.locator(f'[data-feature="{PAYMENT}"] input[type=text]')
     field.fill("1.234,5")

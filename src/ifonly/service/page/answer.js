@@ -1,7 +1,7 @@
 // The answer: the decision now, the sentence, what would be different, the alternatives, or what would help.
 
 import { el, byId, setText, segments, set, show } from "./dom.js";
-import { label, labelled, milliseconds, number, rounded, share, shown } from "./format.js";
+import { label, labelled, milliseconds, number, rounded, share, shown, titled } from "./format.js";
 import { ChangeBar, drawPath } from "./marks.js";
 import { comparisonTable } from "./compare.js";
 import { t } from "./words.js";
@@ -76,7 +76,7 @@ export class AnswerView {
   /** @param {Answer | null} answer */
   noneWords(answer) {
     const subject = ["", "the decision"].includes(this.about.subject) ? t("the_decision") : this.about.subject;
-    return t("none", { subject, state: answer?.state || answer?.target || "" });
+    return t("none", { subject, state: titled(this.about, answer?.state || answer?.target) });
   }
 
   /** @param {Answer | null} answer @param {Shown} result */
@@ -143,8 +143,8 @@ export class AnswerView {
     const drawn = path !== null && path.score_margin.length > 1;
     show(byId("path-part"), drawn);
     if (!drawn) return;
-    drawPath(byId("path"), path);
-    setText(byId("path-words"), t("path_words", { decision: String(path.decision) }));
+    drawPath(byId("path"), { ...path, decision: titled(this.about, path.decision) });
+    setText(byId("path-words"), t("path_words", { decision: titled(this.about, path.decision) }));
   }
 
   drawWays() {
@@ -177,12 +177,12 @@ export class AnswerView {
     const answer = this.chosen?.answer;
     const wanted = about.classes.length === 2 ? about.classes.find((one) => String(one) !== String(prediction.decision)) ?? "" : answer?.decision_after ?? "";
     const chance = prediction.probabilities && about.classes.length === 2 ? prediction.probabilities[String(wanted)] ?? null : null;
-    setText(byId("decision"), String(prediction.decision ?? "–"));
-    setText(byId("gauge-left"), String(prediction.decision ?? ""));
-    setText(byId("gauge-right"), wanted === null ? "" : String(wanted));
+    setText(byId("decision"), titled(about, prediction.decision) || "–");
+    setText(byId("gauge-left"), titled(about, prediction.decision));
+    setText(byId("gauge-right"), titled(about, wanted));
     const behind = prediction.score_margin ?? 0;
     const words = prediction.score_margin === null ? [] : [t("from_boundary", { lead: rounded(behind) })];
-    if (chance !== null) words.unshift(t("probability", { share: share(chance), name: String(wanted) }));
+    if (chance !== null) words.unshift(t("probability", { share: share(chance), name: titled(about, wanted) }));
     if (answer?.distance) words.push(t("nearest_change", { distance: rounded(answer.distance, 4) }));
     setText(byId("lead"), words.join(" · "));
     gauge(byId("gauge-from"), chance ?? 0.5 - behind / (2 + 2 * behind));

@@ -1,7 +1,7 @@
 // The alternatives side by side: a row per feature that any of them changes, a column per way.
 
 import { el } from "./dom.js";
-import { label, number, rounded, same, shown } from "./format.js";
+import { label, number, rounded, same, shown, titled } from "./format.js";
 import { t } from "./words.js";
 
 /**
@@ -34,5 +34,5 @@ export function comparisonTable(about, ways, chosen) {
   return el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows,
     sum(t("changed_features"), "", ({ answer }) => number(answer.changes.length)),
     sum(t("distance"), "", ({ answer }) => (answer.distance === null ? "" : rounded(answer.distance, 4))),
-    sum(t("decision"), String(ways[0]?.answer.decision_before ?? ""), ({ answer }) => String(answer.decision_after ?? ""))));
+    sum(t("decision"), titled(about, ways[0]?.answer.decision_before), ({ answer }) => titled(about, answer.decision_after))));
 }

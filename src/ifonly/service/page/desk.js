@@ -5,6 +5,7 @@ import { RequestLoop } from "./requests.js";
 import { Conditions } from "./conditions.js";
 import { costIcon, el, icon, byId, setText, segments, set, show } from "./dom.js";
 import { FeatureRow } from "./feature.js";
+import { titled } from "./format.js";
 import { connectHandover } from "./handover.js";
 import { Proof } from "./proof.js";
 import { DIFFER, MAX_WAYS, fromLink, fromQuery, openQuestion, toLink, toQuery } from "./question.js";
@@ -144,7 +145,7 @@ class Desk {
     if (!about || !question || !models) return;
     document.documentElement.lang = currentLanguage();
     for (const node of document.querySelectorAll("[data-word]")) setText(node, t(node.getAttribute("data-word") ?? ""));
-    document.title = `${t("title")} · ${about.title}`;
+    document.title = `${t("title")} · ${titled(about, about.title)}`;
     fillSelect("model", models.models.map(({ name, title }) => [name, title]), about.model);
     show(byId("model-part"), models.models.length > 1);
     fillSelect("language", models.languages.filter((tag) => Object.hasOwn(WORDS, tag)).map((tag) => [tag, WORDS[tag]?.["language"] ?? tag]), currentLanguage());
@@ -163,7 +164,7 @@ class Desk {
 
   /** @param {ModelInfo} about */
   buildPeople(about) {
-    const people = about.people.map(({ title }, k) => ({ value: k, text: title }));
+    const people = about.people.map(({ title }, k) => ({ value: k, text: titled(about, title) }));
     const taken = about.people.findIndex(({ row }) => JSON.stringify(row) === JSON.stringify(this.row));
     const choose = (/** @type {number} */ k) => {
       this.row = { ...(about.people[k]?.row ?? this.row) };
@@ -186,7 +187,8 @@ class Desk {
       settings: () => this.questionChanged(),
       validity: () => drawStale(this.rows),
     };
-    const groups = grouped(about).map(({ title, features }) => {
+    const groups = grouped(about).map(({ title: named, features }) => {
+      const title = titled(about, named);
       const list = el("ul", { class: "features", "aria-label": title || t("person") });
       for (const feature of features) {
         const settings = question.settings.get(feature.name);
@@ -212,7 +214,7 @@ class Desk {
       own.differ = value;
     }) }));
     const target = about.classes.findIndex((one) => one === question.target || one === question.target?.class);
-    fillSelect("target", [["", t("wanted_other")], ...about.classes.map((one) => /** @type {[string, string]} */ ([String(one), String(one)]))], "");
+    fillSelect("target", [["", t("wanted_other")], ...about.classes.map((one) => /** @type {[string, string]} */ ([String(one), titled(about, one)]))], "");
     select("target").selectedIndex = target + 1;
     const near = nearOptions(question);
     fillSelect("near", near.options, near.value);

@@ -54,6 +54,13 @@ function own(feature) {
   return feature.translations?.[currentLanguage()] ?? {};
 }
 
+/** A title or a class of the model, as it is called in the language of the page. @param {import("./service.js").ModelInfo} about @param {Value | undefined} text */
+export function titled(about, text) {
+  const names = about.translations[currentLanguage()] ?? {};
+  const own = text === null || text === undefined ? "" : String(text);
+  return Object.hasOwn(names, own) ? names[own] ?? own : own;
+}
+
 /** @param {Feature} feature */
 export function label(feature) {
   return own(feature).label || feature.label || feature.name;

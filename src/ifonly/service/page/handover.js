@@ -1,7 +1,7 @@
 // Taking it along: on paper, as a page, as a link that knows the question and nothing of the person.
 
 import { el, byId, setText, set, show } from "./dom.js";
-import { label, shown } from "./format.js";
+import { label, shown, titled } from "./format.js";
 import * as service from "./service.js";
 import { currentLanguage, t } from "./words.js";
 
@@ -62,5 +62,5 @@ export function connectHandover({ ask, link, person }) {
 function printed(about, row) {
   const rows = about.schema.features.map((feature) => el("div", {}, el("dt", {}, label(feature)), el("dd", {}, shown(feature, row[feature.name] ?? null))));
   const date = new Intl.DateTimeFormat(currentLanguage(), { dateStyle: "long", timeStyle: "short" }).format(new Date());
-  return [el("h2", {}, t("printed")), el("dl", {}, ...rows), el("p", { class: "soft" }, t("printed_on", { title: about.title, date }))];
+  return [el("h2", {}, t("printed")), el("dl", {}, ...rows), el("p", { class: "soft" }, t("printed_on", { title: titled(about, about.title), date }))];
 }

@@ -12,7 +12,7 @@ import { t } from "./words.js";
  * @typedef {{ title: string, features: string[] }} Group
  * @typedef {{ title: string, row: Row }} Person
  * @typedef {{ model: string, title: string, subject: string, classes: Value[], kind: string, certificates: boolean,
- *   schema: { features: Feature[] }, groups?: Group[], rules: string[], rules_in: Record<string, string[]>, people: Person[],
+ *   schema: { features: Feature[] }, groups?: Group[], rules: string[], rules_in: Record<string, string[]>, people: Person[], translations: Record<string, Record<string, string>>,
  *   limits: { seconds: number, answers: number, constraints: number, text: number, body_bytes: number } }} ModelInfo
  * @typedef {{ models: { name: string, title: string }[], languages: string[], version: string }} Models
  * @typedef {string | Record<string, any>} Constraint

@@ -1,7 +1,7 @@
 // Status: the bounds of a search while one waits, whether the answer is out of date, and the answer in short while it is out of sight.
 
 import { byId, setText, show } from "./dom.js";
-import { label, rounded, shown } from "./format.js";
+import { label, rounded, shown, titled } from "./format.js";
 import { t } from "./words.js";
 
 /** @typedef {import("./service.js").ModelInfo} ModelInfo */
@@ -14,7 +14,7 @@ export function strip(about, chosen) {
     const own = features.get(feature);
     return own ? `${label(own)} ${shown(own, from)} → ${shown(own, to)}` : "";
   });
-  setText(byId("strip-decision"), [chosen?.answer.decision_before, chosen?.answer.decision_after].filter((one) => one !== null && one !== undefined).join(" → "));
+  setText(byId("strip-decision"), about ? [chosen?.answer.decision_before, chosen?.answer.decision_after].map((one) => titled(about, one)).filter(Boolean).join(" → ") : "");
   setText(byId("strip-words"), words.length ? words.join(" · ") : byId("sentence").textContent ?? "");
 }
 
