@@ -25,7 +25,7 @@ PYTHON_CONFIG = {"content_type_overrides": {"application/x-ndjson": "application
 
 @pytest.fixture(scope="module")
 def keyed() -> Iterator[Served]:
-    server = Served("--demo", IFONLY_SERVICE_KEY=KEY)
+    server = Served("--demo", "--seconds", "60", IFONLY_SERVICE_KEY=KEY)  # a notice takes many searches
     yield server
     server.end()
 
