@@ -202,7 +202,7 @@ def test_elsewhere_the_command_repeats_what_it_understood(files: Path, rows: str
     assert Answer.from_dict(asked["answers"][0]).constraints == ("Rate <= 10",)
     page = files / "page.html"
     assert explain(files, "--rule", "Rate <= 10.000", "--html", page, rows=rows).exit_code == 0
-    assert "Rate &lt;= 10<" in page.read_text(encoding="utf-8")
+    assert "Rate is at most 10<" in page.read_text(encoding="utf-8")
     stream = explain(files, "--rule", "Rate <= 10.000", "--output", files / "answers.csv", rows=rows)
     assert stream.exit_code == 0 and "Rate <= 10\n" in stream.stdout
 

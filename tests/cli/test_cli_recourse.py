@@ -98,7 +98,7 @@ def test_targets_that_make_no_sense(run, words, said) -> None:
 
 def test_why_for_one_row_and_on_request_for_many(run) -> None:
     one = run(*COMPAS, "--row", 1, *FIXED)
-    blame = "What stands in the way: sex is fixed; age group is fixed; number of prior offences is fixed."
+    blame = "What stands in the way: “sex” is fixed; “age group” is fixed; “number of prior offences” is fixed."
     assert f"No allowed change turns the decision into high risk. {blame}" in one.stdout
     lines = [" ".join(line.split()) for line in one.stdout.splitlines()]
     assert "possible if distance then" in lines

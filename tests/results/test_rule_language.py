@@ -1,4 +1,4 @@
-"""Rules in German, for German pages."""
+"""Rules as people read them, in English and in German."""
 
 import pytest
 
@@ -17,8 +17,8 @@ SENTENCES = [
     ("Age changes by at most 5", "„Alter“ ändert sich um höchstens 5"),
     ("Debt changes only with Age", "„Debt“ ändert sich nur zusammen mit „Alter“"),
     ("Age may be filled in", "„Alter“ darf ergänzt werden"),
-    ("Age may be filled in at 0.5", "„Alter“ darf ergänzt werden, was als 0.5 zählt"),
-    ("only Age, Debt may change", "nur „Alter, Debt“ darf sich ändern"),
+    ("Age may be filled in at 0.5", "„Alter“ darf ergänzt werden, was als 0,5 zählt"),
+    ("only Age, Debt may change", "nur „Alter“, „Debt“ darf sich ändern"),
     ("Age may change", "„Alter“ darf sich ändern"),
     ("at most two changes", "höchstens zwei Änderungen"),
     ("at most 1 change", "höchstens eine Änderung"),
@@ -30,7 +30,44 @@ SENTENCES = [
 @pytest.mark.parametrize(("rule", "german"), SENTENCES)
 def test_a_rule_in_german(rule, german):
     assert rule_in(rule, Naming("de", {"Age": ("Alter", "")})) == german
-    assert rule_in(rule, Naming("en")) == rule
+
+
+ENGLISH = [
+    ("Age is fixed", "“age” is fixed"),
+    ("Age in [18, 65]", "“age” is from 18 to 65"),
+    ("Job in (clerk, nurse)", "Job is one of clerk, nurse"),
+    ("Job not in (clerk, nurse)", "Job is none of clerk, nurse"),
+    ("Debt >= 1000", "“monthly debt” is at least €1,000"),
+    ("Debt < 0.5", "“monthly debt” is less than €0.50"),
+    ("Debt <= Age", "“monthly debt” is at most “age”"),
+    ("Debt changes in steps of 5", "“monthly debt” changes in steps of 5"),
+    ("if Job = none then Age <= 60", "if Job is none, then “age” is at most 60"),
+    ("if Job = none or Age > 70 then Debt = 0", "if Job is none or “age” is more than 70, then “monthly debt” is €0"),
+    ("Debt + Bills <= 100", "“monthly debt” + Bills is at most €100"),
+    ("Debt follows from Bills > 0", "“monthly debt” follows from: Bills is more than 0"),
+    (
+        "Job follows from if Age <= 17 then none else if Age = 18 then clerk else nurse",
+        "Job follows from: if “age” is at most 17, then none, otherwise if “age” is 18, then clerk, otherwise nurse",
+    ),
+    ("not (Age = 3)", "not (“age” = 3)"),
+    ("2 * Age + Debt <= 100", "2 * “age” + “monthly debt” <= 100"),
+    ("at most two changes", "at most two changes"),
+    ("only Age may change", "only “age” may change"),
+]
+
+
+@pytest.mark.parametrize(("rule", "said"), ENGLISH)
+def test_a_rule_in_english(rule, said):
+    assert rule_in(rule, Naming("en", {"Age": ("age", ""), "Debt": ("monthly debt", "€")})) == said
+
+
+def test_units_and_decimal_marks_are_those_of_the_language():
+    names = Naming("de", {"Debt": ("Schulden", "€")}, {"Job": {"de": {"options": {"nurse": "Pflege"}}}})
+    assert rule_in("Debt >= 1000.5", names) == "„Schulden“ mindestens 1.000,50 €"
+    cases = "Job follows from if Debt <= 0.5 then nurse else other"
+    assert rule_in(cases, names) == (
+        "„Job“ ergibt sich aus: wenn gilt: „Schulden“ höchstens 0,50 €, dann gilt: Pflege, sonst: other"
+    )
 
 
 def test_pages_tell_rules_in_their_language():
@@ -67,5 +104,5 @@ def test_a_rule_that_the_data_break_is_said_with_labels() -> None:
     model = network_model(Network.of([([[1.0, 0.0]], [-4.5])]), schema, classes=("no", "yes"))
     answer = Explainer(model).explain({"a": 1, "b": 3})
     assert answer.breaks == ("a >= b",)
-    assert plain_language(answer).endswith("The data as they are break: payments >= bills.")
+    assert plain_language(answer).endswith("The data as they are break: “payments” is at least “bills”.")
     assert plain_language(answer, "de").endswith("Die jetzigen Angaben verstoßen gegen: „payments“ mindestens „bills“.")

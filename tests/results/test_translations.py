@@ -94,7 +94,7 @@ def test_what_stands_in_the_way_has_the_labels_of_its_language(explainer) -> Non
     assert "„Beruf“ bleibt, wie es ist" in answer.sentence("de")
     assert "„Jahreseinkommen“ bleibt" in answer.sentence("de") or "„Beruf“ Fachkraft statt" in answer.sentence("de")
     other = explainer.explain(ROW, constraints=["income <= 2"])
-    assert "yearly income <= 2" in other.sentence("en")
+    assert "“yearly income” is at most 2 k$" in other.sentence("en")
 
 
 def test_rules_take_the_labels_of_any_language(explainer) -> None:

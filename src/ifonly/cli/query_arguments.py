@@ -167,7 +167,7 @@ def read_constraints(options: Mapping[str, Any], schema: Schema) -> tuple[AnyCon
 def _mark(options: Mapping[str, Any]) -> DecimalMark:
     """The decimal mark of the user: that of the page's language, or else of the table."""
     if options.get("language"):
-        spoken = language_of(options["language"]).mark
+        spoken = language_of(options["language"]).style.decimal_mark
         if spoken is not DecimalMark.POINT:
             return spoken
     rows = options.get("rows")

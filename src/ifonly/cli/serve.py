@@ -133,13 +133,18 @@ def demonstration(*, rules: bool = True) -> list[RegisteredModel]:
     people = {title: rows[i] for title, i in zip(titles, denied, strict=True)}
     return [
         RegisteredModel(
-            name="credit", title="Credit applications", explainer=explainer, people=people, groups=CREDIT_GROUPS,
+            name="credit",
+            title="Credit applications",
+            explainer=explainer,
+            people=people,
+            groups=CREDIT_GROUPS,
             translations={"de": CREDIT_GERMAN},
         )
     ]
 
 
-EACH = ("schemas", "classes", "titles", "subjects", "people", "keep", "groups", "translations", "codes", "outcomes", "causes")
+EACH = ("schemas", "classes", "titles", "subjects", "people", "keep", "groups", "translations", "codes", "outcomes",
+        "causes")  # fmt: skip
 """Options with one value per model."""
 
 

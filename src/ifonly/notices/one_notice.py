@@ -28,9 +28,9 @@ from ifonly.notices.whole_cents import in_cents
 from ifonly.printing import json_text, json_value, shown
 from ifonly.problem.query import Query, query_of
 from ifonly.results import Answer, Change
+from ifonly.results.amounts import amount
 from ifonly.results.answer import kept_text
 from ifonly.results.localised import localised, naming
-from ifonly.results.plain_language import amount
 from ifonly.schema import write_whole
 from ifonly.schema.io import schema_fingerprint
 from ifonly.schema.values import plain

@@ -19,9 +19,10 @@ from ifonly.notices.principal import PrincipalReason, PrincipalReasons
 from ifonly.printing import escaped, json_value
 from ifonly.problem.target import THE_DECISION
 from ifonly.results import Answer, Change, Nearest, NoneExists, Unknown
+from ifonly.results.amounts import amount
 from ifonly.results.answer import show
 from ifonly.results.localised import localised, localised_changes
-from ifonly.results.plain_language import amount, consequence, plain_language
+from ifonly.results.plain_language import consequence, plain_language
 from ifonly.results.reason_language import reason_sentence
 from ifonly.results.sufficient import SufficientReasons
 from ifonly.schema import Value

@@ -15,7 +15,7 @@ from typing import Any
 from ifonly.explainer import Explainer
 from ifonly.problem.query import Query
 from ifonly.results import Answer, Change
-from ifonly.results.plain_language import SIGNS
+from ifonly.results.amounts import SIGNS
 from ifonly.schema import Real
 
 CENT = Decimal("0.01")

@@ -10,7 +10,7 @@ from ifonly.population.auditing import Audit
 from ifonly.population.differences import Difference
 from ifonly.population.group import Group
 from ifonly.population.intervals import Interval
-from ifonly.results.plain_language import amount
+from ifonly.results.amounts import amount
 
 MOST_NAMED = 8
 """Differences and small groups that are listed one by one."""

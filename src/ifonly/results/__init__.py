@@ -1,5 +1,6 @@
 """Results: the claim of a method, the check of its row, the answer, and how answers are presented."""
 
+from ifonly.results.amounts import amount
 from ifonly.results.answer import (
     Answer,
     Change,
@@ -17,7 +18,7 @@ from ifonly.results.answers import Answers
 from ifonly.results.claim import Claim, Limits, Listener, Method, Progress, Solver
 from ifonly.results.claims import Claims
 from ifonly.results.diverse_answers import DiverseAnswers
-from ifonly.results.plain_language import amount, change_of, plain_language
+from ifonly.results.plain_language import change_of, plain_language
 from ifonly.results.sentences import sentence
 from ifonly.results.shorten import shortened
 from ifonly.results.stop import Stop, StoppedBy

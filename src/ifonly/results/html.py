@@ -11,11 +11,12 @@ from collections.abc import Sequence
 
 from ifonly.html.charts import arrow
 from ifonly.html.fragments import document, facts, fragment, paragraph, table, words
+from ifonly.results.amounts import amount
 from ifonly.results.answer import Answer, Change, Failed, Nearest, NoneExists
 from ifonly.results.answers import Answers
 from ifonly.results.diverse_answers import DiverseAnswers
 from ifonly.results.localised import localised, naming
-from ifonly.results.plain_language import Language, amount, change_of, guarantee, language_of, plain_language
+from ifonly.results.plain_language import Language, change_of, guarantee, language_of, plain_language
 from ifonly.results.rule_language import rules_in
 from ifonly.results.sentences import under
 
@@ -125,17 +126,17 @@ def _short(answer: Answer, say: Language) -> str:
 
 def _effort(answer: Answer, say: Language) -> str:
     return say.effort.format(
-        method=answer.method, nodes=answer.nodes, took=f"{1e3 * answer.seconds:.3g} ms".replace(".", say.decimal)
+        method=answer.method, nodes=answer.nodes, took=f"{1e3 * answer.seconds:.3g} ms".replace(".", say.style.decimal)
     )
 
 
 def _number(value: float, say: Language) -> str:
-    return f"{value:.6g}".replace(".", say.decimal) if math.isfinite(value) else "\N{EM DASH}"
+    return f"{value:.6g}".replace(".", say.style.decimal) if math.isfinite(value) else "\N{EM DASH}"
 
 
 def _score(score: float | tuple[float, ...], say: Language) -> str:
     several = (score,) if isinstance(score, float) else score
-    return "; ".join(f"{one:.4g}".replace(".", say.decimal) for one in several)
+    return "; ".join(f"{one:.4g}".replace(".", say.style.decimal) for one in several)
 
 
 # ---------------------------------------------------------------------- many answers

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, shown
 from ifonly.problem.target import THE_DECISION
+from ifonly.results.amounts import STYLES, ValueStyle, amount
 from ifonly.results.answer import (
     KINDS,
     Answer,
@@ -31,11 +32,7 @@ from ifonly.results.answer import (
 )
 from ifonly.results.localised import localised, localised_changes, naming
 from ifonly.results.rule_language import rule_in, rules_in
-from ifonly.schema import Value
-from ifonly.schema.number_text import DecimalMark
 
-SIGNS = frozenset("€$£¥₹")
-"""Units that are written before the number in English."""
 POSSESSIVE = ("your ", "the ")
 
 
@@ -54,14 +51,6 @@ class Language:
     """The sentences of one language, with gaps."""
 
     code: str
-    thousands: str
-    decimal: str
-    percent: str
-    """Between a number and %."""
-    sign_first: bool
-    yes: str
-    no: str
-    missing: str
     last: str
     """Before the last of several."""
     labelled: str
@@ -120,9 +109,9 @@ class Language:
     """Of the figures below an answer."""
 
     @property
-    def mark(self) -> DecimalMark:
-        """The decimal mark of numbers in this language."""
-        return DecimalMark.POINT if self.decimal == "." else DecimalMark.COMMA
+    def style(self) -> ValueStyle:
+        """How it writes values."""
+        return STYLES[self.code]
 
 
 _IS_STATE = Phrases(
@@ -133,13 +122,6 @@ _IS_STATE = Phrases(
 )
 ENGLISH = Language(
     code="en",
-    thousands=",",
-    decimal=".",
-    percent="",
-    sign_first=True,
-    yes="yes",
-    no="no",
-    missing="missing",
     last=" and ",
     labelled="your {}",
     named="{}",
@@ -204,13 +186,6 @@ _LAUTET = Phrases(
 )
 GERMAN = Language(
     code="de",
-    thousands=".",
-    decimal=",",
-    percent="\N{NO-BREAK SPACE}",
-    sign_first=False,
-    yes="ja",
-    no="nein",
-    missing="keine Angabe",
     last=" und ",
     labelled="„{}“",
     named="„{}“",
@@ -314,11 +289,6 @@ def possible(answer: Answer, relaxation: Relaxation, language: str = "en") -> st
     return escaped(_Phrasing(answer, language_of(language), "", False).possible(relaxation))
 
 
-def amount(value: Value, unit: str = "", language: str = "en", *, counted: bool = True) -> str:
-    """A value as people write it in a language, with its unit. `counted`: whole numbers are amounts, not names."""
-    return _amount(value, unit, LANGUAGES[language], counted)
-
-
 def change_of(answer: Answer, change: Change) -> str:
     """One change in a few words."""
     unit = answer.unit(change.feature)
@@ -399,15 +369,25 @@ class _Phrasing:
     def _followed(self, change: Change) -> str:
         """A derived feature, which changes with others."""
         say, (label, unit) = self.language, self.answer.words.get(change.feature, ("", ""))
-        before, after = (_amount(value, unit, say, change.counted) for value in (change.before, change.after))
+        before, after = (
+            amount(value, unit, say.code, counted=change.counted) for value in (change.before, change.after)
+        )
         return say.followed.format(what=label or change.feature, before=before, after=after)
 
     def _changed(self, change: Change) -> str:
         say, (label, unit) = self.language, self.answer.words.get(change.feature, ("", ""))
         yes_or_no = isinstance(change.before, bool) or isinstance(change.after, bool)
         what = named_feature(change.feature, label, say, yes_or_no=yes_or_no)
-        before, after = (_amount(value, unit, say, change.counted) for value in (change.before, change.after))
+        before, after = (
+            amount(value, unit, say.code, counted=change.counted) for value in (change.before, change.after)
+        )
         return say.changed.format(what=what, before=before, after=after)
+
+
+def _amounts(change: Change, unit: str, say: Language) -> tuple[str, str]:
+    """Before and after a change."""
+    before, after = (amount(value, unit, say.code, counted=change.counted) for value in (change.before, change.after))
+    return before, after
 
 
 def named_feature(feature: str, label: str, say: Language, *, yes_or_no: bool = False) -> str:
@@ -423,24 +403,6 @@ def enumerated(several: Sequence[str], say: Language) -> str:
     """Several things one after the other, with the language's word before the last."""
     *others, last = several
     return f"{', '.join(others)}{say.last}{last}" if others else last
-
-
-def _amount(value: Value, unit: str, say: Language, counted: bool) -> str:
-    if value is None:
-        return say.missing
-    if isinstance(value, bool):
-        return say.yes if value else say.no
-    if isinstance(value, str) or (isinstance(value, int) and not counted):
-        return show(value)
-    number = show(value) if isinstance(value, float) else f"{value:,}"
-    if unit in SIGNS and number[-2:-1] == ".":  # €7.30, not €7.3
-        number += "0"
-    number = number.replace(",", "\0").replace(".", say.decimal).replace("\0", say.thousands)
-    if not unit:
-        return number
-    if unit in SIGNS and say.sign_first:
-        return f"-{unit}{number[1:]}" if number.startswith("-") else f"{unit}{number}"
-    return f"{number}{say.percent if unit == '%' else ' '}{unit}"
 
 
 def _capital(text: str) -> str:

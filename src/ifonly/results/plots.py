@@ -15,10 +15,10 @@ from typing import Any
 from ifonly.errors import MissingExtra, QuestionError
 from ifonly.html.notebook import in_notebook
 from ifonly.printing import MOST, printable, shown
+from ifonly.results.amounts import amount
 from ifonly.results.answer import Answer, Change
 from ifonly.results.answers import Answers
 from ifonly.results.diverse_answers import DiverseAnswers
-from ifonly.results.plain_language import amount
 from ifonly.schema.arguments import is_listed
 
 INK, SOFT = "#1f4e79", "#9a9a9a"

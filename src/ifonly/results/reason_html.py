@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ifonly.html.fragments import bullets, document, facts, fragment, paragraph, table, words
+from ifonly.results.amounts import amount
 from ifonly.results.localised import localised, naming
-from ifonly.results.plain_language import amount, language_of
+from ifonly.results.plain_language import language_of
 from ifonly.results.reason_language import PHRASES, ReasonPhrases, changed_to, reason_sentence
 from ifonly.results.rule_language import rules_in
 from ifonly.results.sufficient import SufficientReason, SufficientReasons
@@ -68,5 +69,5 @@ def _figures(told: SufficientReasons, language: str, phrases: ReasonPhrases) -> 
 
 
 def _effort(told: SufficientReasons, language: str = "en") -> str:
-    took = f"{1e3 * told.seconds:.3g} ms".replace(".", language_of(language).decimal)
+    took = f"{1e3 * told.seconds:.3g} ms".replace(".", language_of(language).style.decimal)
     return PHRASES[language].effort.format(method=told.method, searches=told.searches, nodes=told.nodes, took=took)

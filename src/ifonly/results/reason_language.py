@@ -15,9 +15,10 @@ from typing import get_args
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, shown
 from ifonly.problem.target import THE_DECISION
+from ifonly.results.amounts import amount
 from ifonly.results.answer import Change, show
 from ifonly.results.localised import localised, localised_changes, naming
-from ifonly.results.plain_language import Language, amount, enumerated, language_of, named_feature
+from ifonly.results.plain_language import Language, enumerated, language_of, named_feature
 from ifonly.results.rule_language import rules_in
 from ifonly.results.sufficient import Sufficient, SufficientReason, SufficientReasons
 

@@ -1,7 +1,6 @@
-"""Constraints as people read them: with labels of features and names of options, in English (the language of rules)
-or German.
+"""Constraints as people read them: with labels of features, names of options and units, in English or German.
 
-A sentence that has no German form here (sums with factors) stays as it was given, with labels for names.
+A sentence that has no form here (sums with factors) stays in the rule language, with labels for names.
 """
 
 from __future__ import annotations
@@ -12,41 +11,117 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ifonly.results.amounts import amount
 from ifonly.schema import Translations
 
-_COUNTS = {"no": "keine", "one": "eine", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
-_SIGNS = {"<=": "zusammen höchstens", ">=": "zusammen mindestens", "=": "zusammen genau"}
+QUOTE = "'"
+"""Around names that are no words, in rules."""
+
 _NAME = r"'?(?P<name>[^<>=+*/\[\]']+?)'?"
 _VALUE = r"(?P<value>[^<>=,;]+?)"
-_GERMAN = tuple(
-    (re.compile(pattern), words)
-    for pattern, words in (
-        (rf"{_NAME} is fixed", "„{name}“ bleibt, wie es ist"),
-        (rf"{_NAME} only goes up", "„{name}“ darf nur steigen"),
-        (rf"{_NAME} only goes down", "„{name}“ darf nur sinken"),
-        (rf"{_NAME} is free", "„{name}“ darf sich ändern"),
-        (rf"{_NAME} in \[(?P<low>[^,]+), (?P<high>[^\]]+)\]", "„{name}“ von {low} bis {high}"),
-        (rf"{_NAME} in \((?P<value>[^()]+)\)", "„{name}“ ist eines von: {value}"),
-        (rf"{_NAME} not in \((?P<value>[^()]+)\)", "„{name}“ ist keines von: {value}"),
-        (rf"{_NAME} follows from (?P<value>.+)", "„{name}“ ergibt sich aus: {value}"),
-        (rf"{_NAME} > {_VALUE}", "„{name}“ mehr als {value}"),
-        (rf"{_NAME} < {_VALUE}", "„{name}“ weniger als {value}"),
-        (rf"{_NAME} >= {_VALUE}", "„{name}“ mindestens {value}"),
-        (rf"{_NAME} <= {_VALUE}", "„{name}“ höchstens {value}"),
-        (rf"{_NAME} = {_VALUE}", "„{name}“ ist {value}"),
-        (rf"{_NAME} != {_VALUE}", "„{name}“ ist nicht {value}"),
-        (rf"{_NAME} changes by at most {_VALUE}", "„{name}“ ändert sich um höchstens {value}"),
-        (rf"{_NAME} changes in steps of {_VALUE}", "„{name}“ ändert sich in Schritten von {value}"),
-        (rf"{_NAME} changes only with (?P<value>.+)", "„{name}“ ändert sich nur zusammen mit {value}"),
-        (rf"{_NAME} may be filled in", "„{name}“ darf ergänzt werden"),
-        (rf"{_NAME} may be filled in at {_VALUE}", "„{name}“ darf ergänzt werden, was als {value} zählt"),
-        (r"only (?P<name>.+) may change", "nur „{name}“ darf sich ändern"),
-        (rf"{_NAME} may change", "„{name}“ darf sich ändern"),
-        (r"at most (?:1|one) change", "höchstens eine Änderung"),
-        (r"at most (?P<value>\w+) changes", "höchstens {value} Änderungen"),
-        (rf"{_NAME} accepts", "„{name}“ stimmt zu"),
-    )
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_FORMS = {
+    form: re.compile(pattern)
+    for form, pattern in {
+        "fixed": rf"{_NAME} is fixed",
+        "up": rf"{_NAME} only goes up",
+        "down": rf"{_NAME} only goes down",
+        "only": r"only (?P<name>.+) may change",
+        "free": rf"{_NAME} (?:is free|may change)",
+        "range": rf"{_NAME} in \[(?P<low>[^,]+), (?P<high>[^\]]+)\]",
+        "none of": rf"{_NAME} not in \((?P<value>[^()]+)\)",
+        "one of": rf"{_NAME} in \((?P<value>[^()]+)\)",
+        "follows": rf"{_NAME} follows from (?P<value>.+)",
+        ">": rf"{_NAME} > {_VALUE}",
+        "<": rf"{_NAME} < {_VALUE}",
+        ">=": rf"{_NAME} >= {_VALUE}",
+        "<=": rf"{_NAME} <= {_VALUE}",
+        "=": rf"{_NAME} = {_VALUE}",
+        "!=": rf"{_NAME} != {_VALUE}",
+        "delta": rf"{_NAME} changes by at most {_VALUE}",
+        "steps": rf"{_NAME} changes in steps of {_VALUE}",
+        "with": rf"{_NAME} changes only with (?P<value>.+)",
+        "filled": rf"{_NAME} may be filled in",
+        "filled at": rf"{_NAME} may be filled in at {_VALUE}",
+        "one change": r"at most (?:1|one) change",
+        "changes": r"at most (?P<value>\w+) changes",
+        "accepts": rf"{_NAME} accepts",
+    }.items()
+}
+"""The forms of sentences about features; the first that fits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RulePhrases:
+    """How a language puts constraints. A form that it does not have stays in the words of the rule language."""
+
+    label: str
+    """A label inside a sentence."""
+    name: str
+    """A name of a feature that has no label."""
+    case: str
+    otherwise: str
+    joined: Mapping[str, str]
+    sums: Mapping[str, str]
+    forms: Mapping[str, str]
+    counts: Mapping[str, str] = field(default_factory=dict)
+
+
+ENGLISH = RulePhrases(
+    label="“{}”",
+    name="{}",
+    case="if {condition}, then {then}",
+    otherwise="{case}, otherwise {rest}",
+    joined={"or": " or ", "and": " and "},
+    sums={"<=": "is at most", ">=": "is at least", "=": "is"},
+    forms={
+        "range": "{name} is from {low} to {high}",
+        "none of": "{name} is none of {value}",
+        "one of": "{name} is one of {value}",
+        "follows": "{name} follows from: {value}",
+        ">": "{name} is more than {value}",
+        "<": "{name} is less than {value}",
+        ">=": "{name} is at least {value}",
+        "<=": "{name} is at most {value}",
+        "=": "{name} is {value}",
+        "!=": "{name} is not {value}",
+    },
 )
+GERMAN = RulePhrases(
+    label="„{}“",
+    name="„{}“",
+    case="wenn gilt: {condition}, dann gilt: {then}",
+    otherwise="{case}, sonst: {rest}",
+    joined={"or": " oder ", "and": " und "},
+    sums={"<=": "zusammen höchstens", ">=": "zusammen mindestens", "=": "zusammen genau"},
+    forms={
+        "fixed": "{name} bleibt, wie es ist",
+        "up": "{name} darf nur steigen",
+        "down": "{name} darf nur sinken",
+        "free": "{name} darf sich ändern",
+        "range": "{name} von {low} bis {high}",
+        "none of": "{name} ist keines von: {value}",
+        "one of": "{name} ist eines von: {value}",
+        "follows": "{name} ergibt sich aus: {value}",
+        ">": "{name} mehr als {value}",
+        "<": "{name} weniger als {value}",
+        ">=": "{name} mindestens {value}",
+        "<=": "{name} höchstens {value}",
+        "=": "{name} ist {value}",
+        "!=": "{name} ist nicht {value}",
+        "delta": "{name} ändert sich um höchstens {value}",
+        "steps": "{name} ändert sich in Schritten von {value}",
+        "with": "{name} ändert sich nur zusammen mit {value}",
+        "filled": "{name} darf ergänzt werden",
+        "filled at": "{name} darf ergänzt werden, was als {value} zählt",
+        "only": "nur {name} darf sich ändern",
+        "one change": "höchstens eine Änderung",
+        "changes": "höchstens {value} Änderungen",
+        "accepts": "{name} stimmt zu",
+    },
+    counts={"no": "keine", "one": "eine", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"},
+)
+PHRASES = {"en": ENGLISH, "de": GERMAN}
 
 
 @dataclass(frozen=True)
@@ -64,9 +139,14 @@ class Naming:
         """A feature by its label; any other text as it is."""
         return self._own(feature).get("label") or self.words.get(feature, ("", ""))[0] or feature
 
+    def unit(self, feature: str) -> str:
+        """The unit of a feature; of anything else, none."""
+        unit: str = self._own(feature).get("unit") or self.words.get(feature, ("", ""))[1]
+        return unit
+
     def option(self, feature: str, text: str) -> str:
         """An option of a feature by its name; any other text as it is."""
-        bare = text.strip("'")
+        bare = text.strip(QUOTE)
         name: str = self._own(feature).get("options", {}).get(bare, text)
         return name
 
@@ -79,46 +159,71 @@ class Naming:
 
     def labelled(self, rule: str) -> str:
         """A rule with the labels of features in the place of their names."""
-        frame = "„{}“" if self.language == "de" else "{}"
-        named = self._named
-        return rule if named is None else named.sub(lambda one: frame.format(self.label(one[0].strip("'"))), rule)
+        frame, named = PHRASES[self.language].label, self._named
+        return rule if named is None else named.sub(lambda one: frame.format(self.label(one[0].strip(QUOTE))), rule)
 
 
 def rule_in(rule: str, names: Naming) -> str:
     """A constraint as it is put in a language."""
-    if names.language != "de":
-        return names.labelled(rule)
-    return _german(rule, names) or names.labelled(rule)
+    return _worded(rule, names, PHRASES[names.language]) or names.labelled(rule)
 
 
-def _german(rule: str, names: Naming) -> str:
-    """A constraint in German; empty where there is no form for it."""
-    label = names.label
+def _worded(rule: str, names: Naming, say: RulePhrases) -> str:
+    """A constraint in words; empty where there is no form for it."""
     if case := re.fullmatch(r"if (.+?) then (.+)", rule):
-        return f"wenn gilt: {rule_in(case[1], names)}, dann gilt: {rule_in(case[2], names)}"
+        return say.case.format(condition=rule_in(case[1], names), then=rule_in(case[2], names))
+    for word, joint in say.joined.items():
+        several = rule.split(f" {word} ")
+        if len(several) > 1 and not set("()'") & set(rule):
+            return joint.join(rule_in(one, names) for one in several)
     if total := re.fullmatch(rf"(?P<sum>[^<>=*/]+ \+ [^<>=*/]+) (?P<sign><=|>=|=) {_VALUE}", rule):
-        terms = " + ".join(_quoted(one, names) for one in total["sum"].split(" + "))
-        return f"{terms} {_SIGNS[total['sign']]} {_quoted(total['value'], names)}"
-    for pattern, words in _GERMAN:
+        first, *_ = terms = total["sum"].split(" + ")
+        said = " + ".join(_value(one, names, "") for one in terms)
+        return f"{said} {say.sums[total['sign']]} {_value(total['value'], names, first.strip(QUOTE))}"
+    if rule.startswith("not "):
+        return ""
+    for form, pattern in _FORMS.items():
         if found := pattern.fullmatch(rule):
-            parts = {name: _COUNTS.get(value, value) for name, value in found.groupdict().items()}
-            feature = parts.get("name", "").strip("'")
-            if "name" in parts:
-                parts["name"] = ", ".join(label(name.strip("'")) for name in parts["name"].split(", "))
-            if words.startswith("„{name}“ ergibt"):
-                parts["value"] = rule_in(parts["value"], names)
-            elif "value" in parts and found["value"] == parts["value"]:
-                named = [names.option(feature, one) for one in parts["value"].split(", ")]
-                parts["value"] = _quoted(", ".join(named), names)
-            return words.format(**parts)
+            words = say.forms.get(form, "")
+            return words and words.format(**_parts(form, found.groupdict(), names, say))
     return ""
 
 
-def _quoted(text: str, names: Naming) -> str:
-    """What a feature is called, in quotes; anything else, such as a number, as it is."""
-    bare = text.strip("'")
+def _parts(form: str, found: Mapping[str, str], names: Naming, say: RulePhrases) -> dict[str, str]:
+    """What a form says, in the words of the language."""
+    parts = {key: say.counts.get(text, text) for key, text in found.items()}
+    feature = parts.get("name", "").strip(QUOTE)
+    if "name" in parts:
+        several = [one.strip(QUOTE) for one in parts["name"].split(", ")]
+        parts["name"] = ", ".join((say.name if names.label(one) == one else say.label).format(names.label(one))
+                                  for one in several)  # fmt: skip
+    if form == "follows":
+        parts["value"] = _definition(parts["value"], names, say, feature)
+        return parts
+    for key in {"value", "low", "high"} & set(parts):
+        if parts[key] == found[key]:
+            parts[key] = ", ".join(_value(one, names, feature) for one in parts[key].split(", "))
+    return parts
+
+
+def _definition(text: str, names: Naming, say: RulePhrases, feature: str) -> str:
+    """What a derived feature follows from: cases, or a condition, or a sum."""
+    if case := re.fullmatch(r"if (?P<condition>.+?) then (?P<then>.+?) else (?P<rest>.+)", text):
+        first = say.case.format(condition=rule_in(case["condition"], names), then=_value(case["then"], names, feature))
+        return say.otherwise.format(case=first, rest=_definition(case["rest"], names, say, feature))
+    return _value(text, names, feature) if " " not in text else rule_in(text, names)
+
+
+def _value(text: str, names: Naming, feature: str) -> str:
+    """A name of a feature by its label, an option of the feature by its name, a number with its unit."""
+    bare = text.strip(QUOTE)
     called = names.label(bare)
-    return f"„{called}“" if called != bare else text
+    if called != bare:
+        return PHRASES[names.language].label.format(called)
+    if not _NUMBER.fullmatch(text) or names.option(feature, text) != text:
+        return names.option(feature, text)
+    unit = names.unit(feature)
+    return amount(float(text) if "." in text else int(text), unit, names.language, counted=bool(unit))
 
 
 def rules_in(rules: Sequence[str], names: Naming) -> list[str]:

@@ -70,13 +70,13 @@ class RegisteredModel:
             for text, said in own.items():
                 if text not in texts:
                     raise QuestionError(
-                        f"The translations into '{language}' name {shown(text)}, which is neither a class nor a title of "
-                        f"the model '{self.name}'; these are {some_of(texts)}."
+                        f"The translations into '{language}' name {shown(text)}, which is neither a class nor a title "
+                        f"of the model '{self.name}'; these are {some_of(texts)}."
                     )
                 if not isinstance(said, str) or not said or len(said) > MOST_TEXT or not is_printable(said):
                     raise QuestionError(
-                        f"The translation of {shown(text)} into '{language}' has 1 to {MOST_TEXT} printable characters; "
-                        f"got {shown(said)}."
+                        f"The translation of {shown(text)} into '{language}' has 1 to {MOST_TEXT} printable "
+                        f"characters; got {shown(said)}."
                     )
 
     def _texts(self) -> list[str]:
@@ -122,7 +122,7 @@ class RegisteredModel:
             "schema": schema_to_json(explainer.schema),
             "groups": [{"title": title, "features": list(names)} for title, names in self.groups.items()],
             "rules": rules,
-            "rules_in": {code: rules_in(rules, self._naming(code)) for code in LANGUAGES if code != ENGLISH.code},
+            "rules_in": {code: rules_in(rules, self._naming(code)) for code in LANGUAGES},
             "people": [{"title": title, "row": row} for title, row in self.people.items()],
             "translations": {language: dict(own) for language, own in self.translations.items()},
             "limits": limits.to_dict(),

@@ -116,7 +116,7 @@ def read_query_request(
     registered = registered_model(found, registry)
     row = _row(found)
     given, language = found.get("query"), _language(found)
-    mark = LANGUAGES[language].mark
+    mark = LANGUAGES[language].style.decimal_mark
     query = DEFAULT_QUERY if given is None else _query(given, limits)
     _check_marks(query, registered, mark)
     diversity = found.get("diversity")
@@ -164,7 +164,7 @@ def read_rule_request(
     if not isinstance(text, str):
         raise HTTPError(UNPROCESSABLE, f"A rule is a text such as 'Age only goes up'; got {shown(text)}.", "text")
     _check_text(text, limits, "text")
-    return registered_model(found, registry), text, LANGUAGES[_language(found)].mark
+    return registered_model(found, registry), text, LANGUAGES[_language(found)].style.decimal_mark
 
 
 def read_predict_request(data: dict[str, Any], registry: ModelRegistry) -> tuple[RegisteredModel, dict[str, Any]]:
