@@ -191,7 +191,9 @@ def test_in_words_and_read_back() -> None:
         "Your age group (<25) and your sex (Male) alone decide this: whatever your other data were, the assessment would "
         "be high risk. No smaller set of your data decides it alone."
     )
-    assert told.sentence("de", subject="die Einstufung").startswith("Allein „Altersgruppe“ (unter 25) und „Geschlecht“ (männlich)")
+    assert told.sentence("de", subject="die Einstufung").startswith(
+        "Allein „Altersgruppe“ (unter 25) und „Geschlecht“ (männlich)"
+    )
     page = told.to_html(language="de")
     assert "Was dahinter steht: Es ist bewiesen" in page and "männlich" in page
     assert "smallest" in told._repr_html_() and repr(told) == "<SufficientReasons: smallest, AgeGroup, Sex>"
