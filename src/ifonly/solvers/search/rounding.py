@@ -52,18 +52,20 @@ class RobustSearch:
     def analysis(self) -> RoundingAnalysis:
         return RoundingAnalysis(self.lowered.question.model)
 
-    def search(self, batch: SearchBatch, budget: Budget) -> None:
-        """The nearest row of everyone; a bound on rows that some rounding accepts, where it is cheap or asked for."""
-        everyone = list(range(len(batch)))
+    def either_way(self, batch: SearchBatch, budget: Budget) -> bool:
+        """The nearest row of everyone, with bounds that hold for rows that some rounding accepts; False where E is not
+        far below the margin."""
         rounding_bound = self.lowered.question.rounding_bound
-        if rounding_bound is not None:
-            batch.rounding_bound[:] = rounding_bound
-            budget.on(self.packed, batch, np.full(len(batch), math.inf))
-            batch.lower_any_rounding[:] = self.packed.distance(batch.lower)
-            everyone = self.unsettled(batch)
-            if not everyone:
-                return
-            budget = budget.quietly()
+        if rounding_bound is None:
+            return False
+        batch.rounding_bound[:] = rounding_bound
+        budget.on(self.packed, batch, np.full(len(batch), math.inf))
+        batch.lower_any_rounding[:] = self.packed.distance(batch.lower)
+        return True
+
+    def search(self, batch: SearchBatch, everyone: list[int], budget: Budget) -> None:
+        """The nearest row of these people; a bound on rows that some rounding accepts, where it is cheap or asked
+        for."""
         self._robustly(batch, everyone, budget)
         without = [i for i in everyone if batch.lower[i] == math.inf and i not in batch.stops]
         self._rule_out(batch, without, budget.quietly())

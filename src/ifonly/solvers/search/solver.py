@@ -83,9 +83,21 @@ class SearchSolver:
                 self._record(batch, budget.quietly())
             budget.reporter.done(len(batch))
         else:
-            self.robust_search.search(batch, budget)
+            self._search(batch, budget)
             self._finish(batch, budget)
         return self.packed.claims(batch)
+
+    def _search(self, batch: SearchBatch, budget: Budget) -> None:
+        """Everyone's nearest row. What keeps bounds apart is more often the edge of a rule than rounding of the model,
+        so rows on edges are looked for before another search."""
+        everyone = list(range(len(batch)))
+        if self.robust_search.either_way(batch, budget):
+            budget = budget.quietly()
+            if self.has_edges:
+                self._look_at_edges(batch, budget)
+            everyone = self.robust_search.unsettled(batch)
+        if everyone:
+            self.robust_search.search(batch, everyone, budget)
 
     def _finish(self, batch: SearchBatch, budget: Budget) -> None:
         """What is left to do once everyone was searched for: edges of rules, and bounds where no row was found."""
@@ -238,7 +250,7 @@ class SearchSolver:
         part = self.packed.batch(replace(people, lower=lower, upper=upper), self.errors)
         part.spent_nodes[:] = batch.nodes[beside] + batch.spent_nodes[beside]
         part.spent_seconds[:] = batch.seconds[beside] + batch.spent_seconds[beside]
-        self.robust_search.search(part, budget)
+        self._search(part, budget)
         points, found = self.packed.points(part)
         for k, i in enumerate(beside):
             batch.add_spent(i, part, k)
@@ -260,6 +272,7 @@ class SearchSolver:
         floor = part.people.need[:, :, -len(self.lowered.required) :]
         floor[:, LOW] -= SPECK * (high - low)
         floor[:, HIGH] = np.minimum(floor[:, HIGH], floor[:, LOW])
+        part.best[:] = batch.best[again]  # only what is nearer is looked for
         budget.on(self.packed, part, np.full(len(again), math.inf))
         points, found = self.packed.points(part)
         for k, i in enumerate(again):
