@@ -298,7 +298,7 @@ def _parameters() -> list[Any]:
 
 ROOT = PAGE.parents[1]
 MIXED = Schema([Integer("n", 0, 20, missing=True), Ordinal("level", ["low", "high"]), Categorical("job", ["a", "b"])])
-OF_OTHER_MODELS = ("accepted", "accepted_by_some", "robust_to_weights", "derived")
+OF_OTHER_MODELS = ("accepted", "accepted_by_some", "robust_to_weights", "robust_to_trees", "derived")
 """Constraints that the description of one model's requests leaves out."""
 NOT_FIELDS_OF_THE_PAGE = ("subject", "state", "outcome", "record")
 """Parts of an answer's sentences, and the record of the search."""

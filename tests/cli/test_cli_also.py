@@ -51,6 +51,8 @@ def test_rules_name_the_models(run, compas, fraud, tmp_path):
     query = tmp_path / "query.json"
     query.write_text(json.dumps({"target": "low risk", "constraints": ["fraud check accepts"]}))
     assert rows(*compas.words(), *also, "--query", query) == required
+    lost = run(*words, *also, "--rule", "fraud check accepts without any 2 trees")
+    assert lost.exit_code != 0 and "RobustToWeights" in lost.stderr
     wrong = run(*words, *also, "--rule", "fraud chek accepts")
     assert wrong.exit_code != 0
     assert "did you mean 'fraud check'" in wrong.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -16,6 +17,7 @@ from ifonly import (
     Explainer,
     Integer,
     NoneExists,
+    Query,
     RobustToTrees,
     Schema,
     import_model,
@@ -79,6 +81,57 @@ def test_the_nearest_row_that_no_lost_trees_refuse(seed: int) -> None:
         assert says.removals >= most and says.trees == trees
         if says.deciding is not None:
             assert len(says.deciding) == says.removals + 1 and score(list(says.deciding))[found] <= 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_trees_with_less_weight(seed: int) -> None:
+    """What no removal of at most so many trees refuses, no smaller weights of as many trees refuse."""
+    made, _ = problem(seed)
+    model, most, rng = import_model(made, SCHEMA), 1 + seed % 3, np.random.default_rng(seed)
+    x, trees = SCHEMA.encode(ROWS), np.array(made.estimators_).ravel()
+    if seed % 2:
+        added = made.learning_rate * np.array([tree.predict(x) for tree in trees])
+        rest = made.decision_function(x) - added.sum(axis=0)
+    else:  # the sign of a weighted mean is that of the weighted sum
+        added, rest = 2.0 * np.array([tree.predict_proba(x)[:, 1] for tree in trees]) - 1.0, np.zeros(len(x))
+    person = ROWS[np.flatnonzero(rest + added.sum(axis=0) < -1e-6)[0]]
+    robust = RobustToTrees(most, of=Accepted(by=model, target=1))
+    answer = Explainer(model).using(reasons=False).explain(SCHEMA.row(person), target=1, constraints=[robust])
+    assert answer.counterfactual is not None
+    found = int(np.flatnonzero((SCHEMA.read(answer.counterfactual) == ROWS).all(axis=1))[0])
+    for _ in range(500):
+        weights = np.ones(len(trees))
+        weights[rng.choice(len(trees), most, replace=False)] = rng.random(most)
+        assert rest[found] + weights @ added[:, found] > 0.0
+
+
+def test_lost_trees_in_words_and_json() -> None:
+    made, _ = problem(0)
+    model = import_model(made, SCHEMA)
+    check = Accepted(by=model, target=1, name="second opinion")
+    explainer, person = Explainer(model).knowing(check).using(reasons=False), SCHEMA.row(ROWS[0])
+    for most in (1, 2):
+        asked = RobustToTrees(most, of=check)
+        expected = explainer.explain(person, target=1, constraints=[asked])
+        assert explainer.explain(person, target=1, constraints=[asked.describe()]).upper == expected.upper
+        query = Query(target=1, constraints=[asked])
+        data = json.loads(query.to_json())
+        accepted = {"by": check.fingerprint, "kind": "accepted", "name": "second opinion", "target": {"class": 1}}
+        (written,) = data["constraints"]
+        assert written["kind"] == "robust_to_trees" and written["most"] == most
+        assert {**accepted, **written["of"]} == written["of"]
+        assert explainer.explain(person, Query.from_dict(data)).upper == expected.upper
+        assert RobustToTrees(most, of=check) == asked != RobustToTrees(most + 1, of=check)
+    for words, message in (
+        ("second opinon accepts without any tree", "did you mean 'second opinion'"),
+        ("second opinion accepts without any 0 trees", "whole number >= 1"),
+    ):
+        with pytest.raises(QuestionError, match=message):
+            explainer.explain(person, target=1, constraints=[words])
+    with pytest.raises(QuestionError, match="No model called 'second opinion'"):
+        Explainer(model).explain(person, target=1, constraints=["second opinion accepts without any 2 trees"])
+    with pytest.raises(QuestionError, match="needs the entry 'of'"):
+        Query.from_dict({"target": 1, "constraints": [{"kind": "robust_to_trees", "most": 1}]})
 
 
 def test_what_has_no_trees_to_lose() -> None:

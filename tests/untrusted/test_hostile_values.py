@@ -56,6 +56,7 @@ from ifonly import (
     Range,
     Real,
     Recourse,
+    RobustToTrees,
     RobustToWeights,
     Rule,
     Schema,
@@ -78,6 +79,7 @@ from ifonly.errors import Contradiction, IfonlyError
 from ifonly.methods import Enumerate, Tolerances
 from ifonly.model import load_network, network_model, save_network
 from ifonly.model.importers import load_pickle
+from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
 from ifonly.notices import (
     Letter,
     NoticeRequest,
@@ -185,6 +187,10 @@ SCHEMA = Schema([Integer("Age", 17, 20), Ordinal("Level", ["a", "b", "c"]), Cate
 MODEL = network_model(Network.of([(np.ones((1, 7)), [-20.0])]), SCHEMA, classes=("denied", "approved"))
 AUTOENCODER = network_model(Network.of([(0.9 * np.eye(7), [0.0] * 7)]), SCHEMA, regression=True)
 THREE = network_model(Network.of([(np.eye(3, 7), [0.0] * 3)]), SCHEMA, classes=("x", "y", "z"))
+STUMP = LibraryTree(column=[1, -1, -1], threshold=[0.0] * 3, left=[1, -1, -1], right=[2, -1, -1],
+                    value=[[0.0], [1.0], [-1.0]], sets={0: [2]}, adds_to=0)  # fmt: skip
+STUMPS = Ensemble.of([STUMP] * 3, columns=len(SCHEMA), summation=Summation.plain(1))
+FOREST = Model(function=Trees(STUMPS, SCHEMA), schema=SCHEMA, original=STUMPS.scores, classes=("denied", "approved"))
 EXPLAINER = Explainer(MODEL)
 ANN = {"Age": 18, "Level": "a", "Job": "clerk", "Owner": False}
 NOTICE = notice(EXPLAINER.using(Enumerate()), ANN)
@@ -555,6 +561,15 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "RobustToWeights": (
         lambda **k: with_constraint(RobustToWeights(**k)),
         {"delta": 0.01, "relative": False, "of": Accepted(by=MODEL, target="approved", name="fraud check")},
+    ),
+    "RobustToTrees": (
+        lambda **k: with_constraint(RobustToTrees(**k)),
+        {"most": 1, "of": Accepted(by=FOREST, target="approved", name="forest")},
+    ),
+    "trees in words": (
+        lambda number: str(EXPLAINER.knowing(Accepted(by=FOREST, target="approved", name="forest")).explain(
+            ANN, constraints=[f"forest accepts without any {_word(number)} trees"])),
+        {"number": 1},
     ),
     "weights in words": (lambda number: ask(constraints=[f"robust to weights within {_word(number)}"]), {"number": 1}),
     "Range": (lambda **k: with_constraint(Range(**k)), {"feature": "Age", "lower": 17, "upper": 20}),

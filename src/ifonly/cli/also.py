@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ifonly.errors import IfonlyError, QuestionError
-from ifonly.problem import Accepted, AcceptedBySome, ScoreTarget
+from ifonly.problem import Accepted, AcceptedBySome, RobustToTrees, ScoreTarget
 from ifonly.problem.chains import named_models
 from ifonly.schema import Schema
 
@@ -48,6 +48,8 @@ def named_rules(rules: Sequence[str], also: Sequence[Accepted | AcceptedBySome])
 def _models(constraint: Any) -> Sequence[Accepted]:
     if isinstance(constraint, AcceptedBySome):
         return constraint.of
+    if isinstance(constraint, RobustToTrees):
+        return (constraint.of,)
     return (constraint,) if isinstance(constraint, Accepted) else ()
 
 

@@ -22,7 +22,9 @@ from ifonly.schema.values import plain
 
 MOST_ALTERNATIVES = 500
 """Ways to choose the models that accept: each is a search of its own."""
-ACCEPTS = re.compile(r"""\s*(['"]?)(?P<name>.+?)\1\s+accepts\s*""")
+ACCEPTS = re.compile(
+    r"""\s*(['"]?)(?P<name>.+?)\1\s+accepts(?P<lost>\s+without\s+any\s+(?:tree|(?P<most>\d{1,9})\s+trees?))?\s*"""
+)
 SOME_ACCEPT = re.compile(r"\s*at\s+least\s+(?P<least>\d{1,9})\s+of\s+(?P<names>.+?)\s+accept\s*")
 
 
@@ -113,7 +115,8 @@ def _named(one: Any, known: Mapping[str, Accepted]) -> Any:
         names = [name.strip(" '\"") for name in match["names"].split(",")]
         return AcceptedBySome(int(match["least"]), [_of_name(name, known) for name in names])
     if (match := ACCEPTS.fullmatch(one)) and (known or "'" in one or '"' in one):
-        return _of_name(match["name"], known)
+        accepted = _of_name(match["name"], known)
+        return RobustToTrees(int(match["most"] or 1), of=accepted) if match["lost"] else accepted
     return one
 
 

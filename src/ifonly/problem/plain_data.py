@@ -32,6 +32,7 @@ from ifonly.problem.constraints import (
 from ifonly.problem.distance import Distance
 from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, TopTarget
 from ifonly.problem.robust import RobustToWeights
+from ifonly.problem.robust_trees import RobustToTrees
 from ifonly.problem.rules.derived import Derived
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import Actionable, MaxChanges, OnlyWith
@@ -55,8 +56,9 @@ CONSTRAINTS: dict[str, type[Any]] = {
     "accepted": Accepted,
     "accepted_by_some": AcceptedBySome,
     "robust_to_weights": RobustToWeights,
+    "robust_to_trees": RobustToTrees,
 }
-_NOT_GIVEN = {MaxChanges: ("uncounted",), Derived: ("text",), RobustToWeights: ("_made",)}
+_NOT_GIVEN = {MaxChanges: ("uncounted",), Derived: ("text",), RobustToWeights: ("_made",), RobustToTrees: ("_made",)}
 _ENDS = {"lower": -math.inf, "upper": math.inf}
 """What a range without this end has there: JSON has no infinity."""
 
@@ -176,6 +178,8 @@ def constraint_to_dict(constraint: Any) -> str | dict[str, Any]:
     if isinstance(constraint, RobustToWeights) and constraint.of is not None:
         return {"kind": kind, "delta": constraint.delta, "relative": constraint.relative,
                 "of": constraint_to_dict(constraint.of)}  # fmt: skip
+    if isinstance(constraint, RobustToTrees):
+        return {"kind": kind, "most": constraint.most, "of": constraint_to_dict(constraint.of)}
     named = {name: getattr(constraint, name) for name in _entries_of(type(constraint))}
     optional = _optional(type(constraint))
     kept = {
@@ -217,7 +221,7 @@ def constraint_from_dict(data: Any) -> Any:
     names = _entries_of(cls)
     found = entries(data, f"The constraint '{kind}'", ["kind", *(n for n in names if n not in optional)], optional)
     del found["kind"]
-    if cls is RobustToWeights and found.get("of") is not None:
+    if cls in (RobustToWeights, RobustToTrees) and found.get("of") is not None:
         found["of"] = _accepted(found["of"])
     for name in ("feature", "partner", "text", "definition"):
         if name in found and not isinstance(found[name], str):

@@ -22,17 +22,18 @@ from ifonly.schema import Schema
 from ifonly.schema.arguments import whole_number
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RobustToTrees:
     """An ensemble must accept, and also without any of its trees, up to `most` of them.
 
     `RobustToTrees(2, of=Accepted(by=forest, target="approve"))`. The trees that are left are averaged where the model
-    averages its trees, and added up where it adds them up.
+    averages its trees, and added up where it adds them up. A row that is accepted without them is accepted with any
+    smaller weights of them, too: what is asked of a score is linear in the weights.
     """
 
     most: int
     of: Accepted
-    _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         words = "How many trees may be removed is a whole number >= 1; it is"

@@ -11,7 +11,7 @@ from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
 from ifonly.notices import ReasonCodes
 from ifonly.printing import is_printable, shown, some_of
-from ifonly.problem import Accepted, AcceptedBySome, RobustToWeights
+from ifonly.problem import Accepted, AcceptedBySome, RobustToTrees, RobustToWeights
 from ifonly.results.plain_language import ENGLISH, LANGUAGES
 from ifonly.results.rule_language import Naming, rules_in
 from ifonly.schema import Numeric, schema_to_json
@@ -98,7 +98,7 @@ class RegisteredModel:
     def certificates(self) -> bool:
         """Are answers offered with certificates? Those of networks and of trees, where no other model decides too."""
         function, rules = self.explainer.model.function, self.explainer.constraints_for(())
-        others = any(isinstance(one, Accepted | AcceptedBySome | RobustToWeights) for one in rules)
+        others = any(isinstance(one, Accepted | AcceptedBySome | RobustToTrees | RobustToWeights) for one in rules)
         return (function.as_network() is not None or function.as_trees() is not None) and not others
 
     def _naming(self, language: str) -> Naming:

@@ -53,7 +53,7 @@ COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", 
 """Numbers of changes in words."""
 _ACCEPTS = re.compile(
     r"(?:the )?'?((?!at least )[^'<>=,]+?)'?(?: model)? "
-    r"(accepts?|approves?|rejects?|refuses?|denies|deny|declines?)"
+    r"(accepts?|approves?|rejects?|refuses?|denies|deny|declines?)(?: without any (?:\d+ )?trees?)?"
 )
 """A decision of another model, which only those who know it by name can read."""
 _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
