@@ -1,10 +1,12 @@
 """Values of a number whose own value is off its grid, rounding together, and what a fine grid costs."""
 
+import math
+
 import numpy as np
 import pytest
 from harness import compiled
 
-from ifonly import Explainer, Real, Schema, datasets
+from ifonly import Explainer, Network, Real, Schema, datasets
 from ifonly.model import network_model
 from ifonly.solvers.search.kernels import fine_grids, node
 from ifonly.solvers.search.kernels.layout import (
@@ -22,6 +24,7 @@ from ifonly.solvers.search.kernels.layout import (
     UP,
     X,
 )
+from ifonly.solvers.search.worker import Budget
 
 
 @pytest.mark.parametrize("grid_offset", [0.0, 0.25, 0.1234567, 1.0 - 1e-9])
@@ -81,3 +84,28 @@ def test_a_fine_grid_costs_about_what_real_numbers_do(norm):
     assert all(answer.status == "nearest" for answer in (*real, *grid))
     assert sum(answer.nodes for answer in grid) <= 1.5 * sum(answer.nodes for answer in real)
     assert all(b.upper >= a.lower for a, b in zip(real, grid, strict=True))
+
+
+def test_a_row_on_the_edge_of_a_rule_takes_one_more_search(monkeypatch):
+    """What the rule leaves is one step nearer than what a search may return; the model's rounding is not in doubt, so
+    nothing is searched for that."""
+    searches, searched = [], Budget.on
+
+    def counted(budget, packed, batch, radius):
+        searches.append(float(batch.best[0, -1]))
+        searched(budget, packed, batch, radius)
+
+    monkeypatch.setattr(Budget, "on", counted)
+    schema = Schema([Real("most", 0, 1000, step=0.01), Real("last", 0, 1000, step=0.01), Real("age", 0, 100)])
+    curved = [
+        ([[0.3, 1.0, 0.01], [0.1, -0.5, 0.02], [0.0, 1.0, -0.1]], [-12.0, 3.0, 1.0]),
+        ([[1.0, -0.7, 0.4]], [-9.0]),
+    ]
+    for layers, value in (([([[0.0, 1.0, 0.0]], [-12.0])], 12.01), (curved, 12.65)):
+        explainer = Explainer(Network.of(layers), schema=schema, classes=("no", "yes"), constraints=["last <= most"])
+        searches.clear()
+        answer = explainer.explain({"most": 10.0, "last": 5.0, "age": 30.0}, target="yes")
+        assert answer.status == "nearest"
+        assert answer.counterfactual == {"most": value, "last": value, "age": 30.0}
+        assert len(searches) == 2 and searches[0] == math.inf
+        assert answer.upper < searches[1] < math.inf  # below the row of the first search
