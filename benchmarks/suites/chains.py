@@ -84,6 +84,7 @@ def _row(model: Any, others: list[Any], people: list[Any], seconds: float) -> li
     alone, both = (np.array(taken[together]) for together in (False, True))
     near = sum(abs(a.upper - b.upper) <= 1e-9 for a, b in zip(told[False], told[True], strict=True))
     if len(others) > 1:
+        console().print(f"together: {_per_node(taken[True], told[True])}")
         _say_each_alone(model, others, people, seconds)
     return [
         f"{len(people)}", f"{np.median(alone):.1f}", f"{alone.max():.1f}", f"{np.median(both):.1f}",
@@ -98,13 +99,19 @@ def _say_each_alone(model: Any, others: list[Any], people: list[Any], seconds: f
     for one in (model, *(other.by for other in others)):
         explainer = Explainer(one).using(limits=Limits(seconds=seconds), reasons=False)
         explainer.explain(people[0], target=one.classes[1])
-        taken = []
+        taken, told = [], []
         for person in people:
             begun = time.process_time()
-            explainer.explain(person, target=one.classes[1])
+            told.append(explainer.explain(person, target=one.classes[1]))
             taken.append(1e3 * (time.process_time() - begun))
-        medians.append(f"{np.median(taken):.1f} (worst {max(taken):.0f})")
+        medians.append(f"{np.median(taken):.1f} (worst {max(taken):.0f}; {_per_node(taken, told)})")
     console().print(f"each network alone, CPU ms: {', '.join(medians)}")
+
+
+def _per_node(taken: list[float], told: list[Answer]) -> str:
+    """Median nodes of a person, and the time of all people by all nodes."""
+    nodes = [one.nodes for one in told]
+    return f"{np.median(nodes):.0f} nodes, each {1e3 * sum(taken) / sum(nodes):.0f} us"
 
 
 class _Judged:
