@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,11 +58,8 @@ class Folded(Kind):
             if len(places) == 1 and self.weight[places[0], column] == 1.0:  # a column of the model as it is
                 product[:, column] = first.weight[:, places[0]]
                 continue
-            values = [Fraction(value) for value in self.weight[places, column].tolist()]
-            for i, row in enumerate(first.weight[:, places].tolist()):
-                product[i, column] = float(
-                    sum((Fraction(w) * v for w, v in zip(row, values, strict=True)), Fraction(0))
-                )
+            values = self.weight[places, column].tolist()
+            product[:, column] = [_exact_product(row, values) for row in first.weight[:, places].tolist()]
         layers = Network((Affine(product, first.bias), *network.layers[1:]))
         return layers if smooth is None else SmoothNetwork(layers, smooth.activations)
 
@@ -97,3 +93,10 @@ class Folded(Kind):
 
     def without_constants(self, value: Floats) -> Kind:
         return self.folded.without_constants(value)
+
+
+def _exact_product(row: list[float], values: list[float]) -> float:
+    """The sum of products, rounded once: in whole numbers over one denominator, which are powers of two."""
+    terms = [(value.as_integer_ratio(), w.as_integer_ratio()) for value, w in zip(values, row, strict=True)]
+    bottom = max((a[1] * b[1] for a, b in terms), default=1)
+    return sum(a[0] * b[0] * (bottom // (a[1] * b[1])) for a, b in terms) / bottom

@@ -31,7 +31,7 @@ from ifonly.problem.parts import Literal, Part, UnrolledColumns, clause_part
 from ifonly.problem.question import Question
 from ifonly.problem.rule import RowRule, is_row_rule
 from ifonly.problem.rules.derived import Derived
-from ifonly.problem.rules.formulas import holds
+from ifonly.problem.rules.formulas import holds_each
 from ifonly.problem.rules.normal import AtLeast, literals
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import MaxChanges, OnlyWith
@@ -278,23 +278,14 @@ def few_values(feature: Feature, most: int = MAX_VALUES) -> Floats | None:
 
 def _followed(schema: Schema, rule: Derived, base: str, values: Floats) -> Floats | None:
     """The value of a derived feature for each value of its base; None where it is not exactly one."""
-    g, host, formula = schema.index(rule.feature), schema.index(base), rule.formula(schema)
+    g, host = schema.index(rule.feature), schema.index(base)
     own = few_values(schema.features[g], MAX_DERIVED)
     if own is None:
         return None
-    point, result = np.zeros(len(schema)), np.zeros(len(values))
-    for k, value in enumerate(values.tolist()):
-        point[host] = value
-        good = [one for one in own.tolist() if _holds_with(formula, point, g, one)]
-        if len(good) != 1:
-            return None
-        result[k] = good[0]
-    return result
-
-
-def _holds_with(formula: Any, point: Floats, g: int, value: float) -> bool:
-    point[g] = value
-    return holds(formula, point)
+    points = np.zeros((len(values) * len(own), len(schema)))
+    points[:, host], points[:, g] = np.repeat(values, len(own)), np.tile(own, len(values))
+    held = holds_each(rule.formula(schema), points).reshape(len(values), len(own))
+    return own[held.argmax(axis=1)] if (held.sum(axis=1) == 1).all() else None
 
 
 # ---------------------------------------------------------------------- distance and constraints
