@@ -58,8 +58,7 @@ class Folded(Kind):
             if len(places) == 1 and self.weight[places[0], column] == 1.0:  # a column of the model as it is
                 product[:, column] = first.weight[:, places[0]]
                 continue
-            values = self.weight[places, column].tolist()
-            product[:, column] = [_exact_product(row, values) for row in first.weight[:, places].tolist()]
+            product[:, column] = _exact_product(first.weight[:, places], self.weight[places, column])
         layers = Network((Affine(product, first.bias), *network.layers[1:]))
         return layers if smooth is None else SmoothNetwork(layers, smooth.activations)
 
@@ -95,8 +94,15 @@ class Folded(Kind):
         return self.folded.without_constants(value)
 
 
-def _exact_product(row: list[float], values: list[float]) -> float:
-    """The sum of products, rounded once: in whole numbers over one denominator, which are powers of two."""
-    terms = [(value.as_integer_ratio(), w.as_integer_ratio()) for value, w in zip(values, row, strict=True)]
-    bottom = max((a[1] * b[1] for a, b in terms), default=1)
-    return sum(a[0] * b[0] * (bottom // (a[1] * b[1])) for a, b in terms) / bottom
+def _exact_product(rows: Floats, values: Floats) -> Floats:
+    """rows @ values, each sum rounded once."""
+    whole, bottom = _in_whole(rows)
+    others, under = _in_whole(values)
+    return np.asarray((whole @ others) / (bottom * under), dtype=np.float64)
+
+
+def _in_whole(values: Floats) -> tuple[NDArray[np.object_], int]:
+    """Numbers as whole numbers over one denominator."""
+    ratios = [value.as_integer_ratio() for value in values.ravel().tolist()]
+    bottom = max((one for _, one in ratios), default=1)  # all are powers of two
+    return np.array([top * (bottom // one) for top, one in ratios], dtype=object).reshape(values.shape), bottom

@@ -345,7 +345,7 @@ def _constraints(question: Question, elimination: Elimination) -> Iterator[Any]:
 def _composed(columns: UnrolledColumns, one: Literal, matrix: Floats) -> Literal:
     """A literal about rows of the reduced question; one that looks at the options of one feature only is 0 or -1."""
     weight = one.weight @ matrix
-    touched = [g for g in range(len(columns.schema)) if weight[int(columns.start[g]) : int(columns.start[g + 1])].any()]
+    touched = np.flatnonzero(np.logical_or.reduceat(weight != 0.0, columns.start[:-1])).tolist()
     if len(touched) == 1 and isinstance(columns.schema.features[touched[0]], Choice):
         here = slice(int(columns.start[touched[0]]), int(columns.start[touched[0] + 1]))
         holds = np.zeros(columns.width)
