@@ -320,8 +320,8 @@ def _moves(distance: Distance, schema: Schema, host: Host) -> dict[tuple[Any, An
     points[:, host.place] = host.values
     measure = distance.on(schema)
     changes = [measure.changes(point, points)[:, host.place].tolist() for point in points]
-    count = range(len(host.values))
-    return {(str(i), str(j)): changes[i][j] for i in count for j in count if i != j}
+    options = list(enumerate(map(str, range(len(host.values)))))
+    return {(one, other): changes[i][j] for i, one in options for j, other in options if i != j}
 
 
 def _constraints(question: Question, elimination: Elimination) -> Iterator[Any]:

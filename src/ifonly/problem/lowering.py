@@ -194,7 +194,7 @@ def unrolling(schema: Schema, start: NDArray[np.int64]) -> Floats:
     unroll = np.zeros((len(schema.columns), int(start[-1])))
     for g, (feature, columns) in enumerate(zip(schema.features, schema.feature_columns, strict=True)):
         codes = np.ones((1, 1)) if isinstance(feature, Numeric) else feature.codes
-        unroll[np.ix_(columns, np.arange(start[g], start[g + 1]))] = codes.T
+        unroll[columns, int(start[g]) : int(start[g + 1])] = codes.T
     return unroll
 
 
