@@ -78,12 +78,11 @@ class Lowered(Costs):
         schema, columns, counts = self.question.schema, list[int](), list[int]()
         option, code = list[int](), list[float]()
         for g in self.choices.tolist():
-            codes = cast(Choice, schema.features[g]).codes
-            for k, column in enumerate(schema.feature_columns[g].tolist()):
-                columns.append(column)
-                counts.append(len(codes))
-                option += range(int(self.start[g]), int(self.start[g]) + len(codes))
-                code += codes[:, k].tolist()
+            codes, own = cast(Choice, schema.features[g]).codes, schema.feature_columns[g].tolist()
+            columns += own
+            counts += [len(codes)] * len(own)
+            option += list(range(int(self.start[g]), int(self.start[g + 1]))) * len(own)
+            code += codes.T.ravel().tolist()
         starts = np.cumsum([0, *counts])[:-1]
         return CodedOptions(np.array(columns, dtype=np.intp), np.array(option, dtype=np.intp), np.array(code), starts)
 
