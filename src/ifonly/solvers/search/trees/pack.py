@@ -165,9 +165,11 @@ def least_score_margins(question: Question) -> Floats:
 def _order(shared: SharedTrees, values: Floats) -> NDArray[np.int32]:
     """Per condition, tree by tree the leaves from the best."""
     order, place = [], 2 * shared.tree_of_leaf + shared.dead
+    place = place.astype(np.min_scalar_type(int(place.max())))  # small whole numbers are sorted in linear time
     for row in values:
         check_limits()
-        order.append(np.lexsort((-row, place)).astype(np.int32))
+        best = np.argsort(-row, kind="stable")
+        order.append(best[np.argsort(place[best], kind="stable")].astype(np.int32))
     return np.ascontiguousarray(np.stack(order))
 
 
