@@ -61,6 +61,22 @@ def test_made_once_and_not_kept_where_making_fails() -> None:
     assert (copy.most_bytes, len(copy)) == (7, 0)
 
 
+def test_sizes_are_counted_once_there_is_more_than_one_value() -> None:
+    counted = []
+
+    def size(value: bytes) -> int:
+        counted.append(value)
+        return len(value)
+
+    cache = SizedCache(100, size)
+    cache.put("a", b"a" * 60)
+    assert cache.get("a") is not None and not counted
+    cache.put("b", b"b" * 30)
+    cache.put("c", b"c" * 30)
+    assert sorted(counted) == [b"a" * 60, b"b" * 30, b"c" * 30]
+    assert cache.get("a") is None and cache.nbytes == 60
+
+
 def test_functions_are_bounded_by_what_they_return_and_take() -> None:
     calls = []
 

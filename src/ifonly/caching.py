@@ -124,17 +124,19 @@ Kept = TypeVar("Kept")
 
 
 class _Entry(Generic[Kept]):
-    __slots__ = ("nbytes", "used", "value")
+    def __init__(self, value: Kept, size: Callable[[Kept], int]) -> None:
+        self.value, self.used, self._size = value, 0, size
 
-    def __init__(self, value: Kept, nbytes: int) -> None:
-        self.value, self.nbytes, self.used = value, nbytes, 0
+    @cached_property
+    def nbytes(self) -> int:
+        return self._size(self.value)
 
 
 class SizedCache(Generic[Kept]):
     """Least-recently-used cache bounded by bytes, for several threads.
 
-    `size` says what a value takes, once, when it is added. The last one added is kept whatever it takes, since it is in
-    use. A copy, in another process or not, begins empty.
+    `size` says what a value takes, once: when others are kept beside it. The last one added is kept whatever it takes,
+    since it is in use. A copy, in another process or not, begins empty.
     """
 
     def __init__(self, most_bytes: int, size: Callable[[Kept], int]) -> None:
@@ -166,8 +168,9 @@ class SizedCache(Generic[Kept]):
         """Keep a value, and drop the least recently used ones until all fits."""
         with PREPARING, self._lock:
             self._entries.pop(key, None)
-            entry = _Entry(value, self.size(value))
-            self._evict(entry.nbytes)
+            entry = _Entry(value, self.size)
+            if self._entries:
+                self._evict(entry.nbytes)
             entry.used = next(self._clock)
             self._entries[key] = entry
 

@@ -9,7 +9,7 @@ import pytest
 
 from ifonly import Categorical, Integer, Real, Schema
 from ifonly.problem import Rule
-from ifonly.problem.rules.formulas import holds, holds_each
+from ifonly.problem.rules.formulas import COMPARES, Compare, Denial, Every, Formula, Member, Some, holds_each
 from ifonly.problem.rules.judge import judge_of
 
 SCHEMA = Schema(
@@ -41,6 +41,21 @@ def rows() -> np.ndarray:
     points[:150, 1] = rng.choice([0.0, 0.1, 0.2, 0.3, 0.5], 150)
     points[::7, 4] = rng.choice([1e300, -1e300, 0.3, 0.0], len(points[::7]))
     return points
+
+
+def holds(formula: Formula, point: np.ndarray) -> bool:
+    """In rational arithmetic throughout."""
+    match formula:
+        case Compare(linear, sign):
+            return bool(COMPARES[sign](linear.value(point), 0))
+        case Member(g, options):
+            return int(point[g]) in options
+        case Every(parts):
+            return all(holds(part, point) for part in parts)
+        case Some(parts):
+            return any(holds(part, point) for part in parts)
+        case Denial(part):
+            return not holds(part, point)
 
 
 @pytest.mark.parametrize("text", RULES)

@@ -23,6 +23,24 @@ def test_every_value_is_the_number_that_is_written():
     assert [PRICE.grid.value(k) for k in (0, 7, 12_074, 100_000)] == [0.0, 0.07, 120.74, 1000.0]
 
 
+def test_columns_with_different_grids_are_rounded_as_each_alone():
+    features = [PRICE, Real("x", -3, 7), Real("years", 1 / 12, 5, step="1/12"), Real("rate", -0.7, 0.5, step="0.3")]
+    schema, rng = Schema(features), np.random.default_rng(0)
+    places, grids = schema.on_grids
+    assert places.tolist() == [0, 2, 3]
+    points = rng.uniform(-20.0, 1020.0, (500, 4)) * rng.choice([1.0, 1e-3], (500, 4))
+    points[::5] = schema.sample(100, rng)
+    alone = [features[g].grid.nearest_to(points[:, g]) for g in places]
+    assert (grids.nearest_to(points[:, places]) == np.stack(alone, axis=1)).all()
+    assert grids.ends.T.tolist() == [[grid.value(0), grid.value(grid.steps)] for grid in schema.grids.values()]
+    inside = [bool(schema.admits(point)) for point in points]
+    assert schema.admits(points).tolist() == inside and 100 <= sum(inside) < 500
+    moved = np.where(rng.random(points.shape) < 0.3, schema.sample(500, rng), points)
+    kept = schema.admits(moved, points)
+    assert kept.tolist() == [bool(schema.admits(*pair)) for pair in zip(moved, points, strict=True)]
+    assert kept.sum() > schema.admits(moved).sum(), "what a value was before is admitted"
+
+
 @pytest.mark.parametrize("step", [0.01, "0.01", Fraction(1, 100)])
 def test_a_step_is_a_number_a_text_or_a_fraction(step):
     assert Real("price", 0, 1000, step) == PRICE

@@ -244,8 +244,11 @@ class Answerer:
 
     def broken_facts(self, points: Floats, query: Query) -> dict[Any, NDArray[np.bool_]]:
         """The facts that some of the people's own rows break, and whose."""
-        held = {rule: ~rows_allowed(rule, self.schema, points, points) for rule in self._facts & set(query.constraints)}
-        return {rule: held[rule] for rule in query.constraints if rule in held and held[rule].any()}
+        facts = [rule for rule in query.constraints if rule in self._facts]
+        if len(points) == 1 and all(rule.allows_row(self.schema, points[0], points[0]) for rule in facts):
+            return {}
+        broken = {rule: ~rows_allowed(rule, self.schema, points, points) for rule in facts}
+        return {rule: those for rule, those in broken.items() if those.any()}
 
     @cached_property
     def _facts(self) -> frozenset[Any]:

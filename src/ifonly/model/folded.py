@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,11 +58,7 @@ class Folded(Kind):
             if len(places) == 1 and self.weight[places[0], column] == 1.0:  # a column of the model as it is
                 product[:, column] = first.weight[:, places[0]]
                 continue
-            values = [Fraction(value) for value in self.weight[places, column].tolist()]
-            for i, row in enumerate(first.weight[:, places].tolist()):
-                product[i, column] = float(
-                    sum((Fraction(w) * v for w, v in zip(row, values, strict=True)), Fraction(0))
-                )
+            product[:, column] = _exact_product(first.weight[:, places], self.weight[places, column])
         layers = Network((Affine(product, first.bias), *network.layers[1:]))
         return layers if smooth is None else SmoothNetwork(layers, smooth.activations)
 
@@ -97,3 +92,17 @@ class Folded(Kind):
 
     def without_constants(self, value: Floats) -> Kind:
         return self.folded.without_constants(value)
+
+
+def _exact_product(rows: Floats, values: Floats) -> Floats:
+    """rows @ values, each sum rounded once."""
+    whole, bottom = _in_whole(rows)
+    others, under = _in_whole(values)
+    return np.asarray((whole @ others) / (bottom * under), dtype=np.float64)
+
+
+def _in_whole(values: Floats) -> tuple[NDArray[np.object_], int]:
+    """Numbers as whole numbers over one denominator."""
+    ratios = [value.as_integer_ratio() for value in values.ravel().tolist()]
+    bottom = max((one for _, one in ratios), default=1)  # all are powers of two
+    return np.array([top * (bottom // one) for top, one in ratios], dtype=object).reshape(values.shape), bottom

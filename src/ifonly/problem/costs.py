@@ -93,8 +93,10 @@ class Costs:
 
     def on_steps(self, factual: Floats, points: Floats) -> Floats:
         """Points (one per person) with every real number that moves in steps at the decimal that its step is."""
-        for g, grid in self.question.schema.grids.items():
-            points[:, g] = np.where(points[:, g] == factual[:, g], factual[:, g], grid.nearest_to(points[:, g]))
+        if self.question.schema.grids:
+            places, grids = self.question.schema.on_grids
+            now, own = points[:, places], factual[:, places]
+            points[:, places] = np.where(now == own, own, grids.nearest_to(now))
         for constraint in self.question.by_feature:
             g = self.question.schema.index(constraint.feature)
             if isinstance(constraint, Steps) and isinstance(self.question.schema.features[g], Real):
@@ -168,8 +170,9 @@ class Costs:
             else:
                 allowed[:, here] = domain.allowed
         grid_offset = self._onto_grids(points, lower, upper)
-        for g in self.question.schema.grids:
-            allowed[:, self.start[g]] = lower[:, g] <= upper[:, g]
+        if self.question.schema.grids:
+            places, _ = self.question.schema.on_grids
+            allowed[:, self.start[places]] = lower[:, places] <= upper[:, places]
         return People(points, option, lower, upper, allowed, cost, grid_offset)
 
     def domains_in(self, point: Floats, boxes: FeatureBoxes) -> People:
@@ -197,14 +200,18 @@ class Costs:
     def _onto_grids(self, points: Floats, lower: Floats, upper: Floats) -> Floats:
         """Move the ends of the real numbers that have a grid onto it (in place); the lead of every number."""
         grid_offset = np.zeros((len(points), self.features))
-        for g, grid in self.question.schema.grids.items():
-            relative = self.relative(g)
-            free = (lower[:, g] == grid.value(0)) & (upper[:, g] == grid.value(grid.steps))
-            for i in np.flatnonzero(~free | (grid.nearest_to(points[:, g]) != points[:, g])).tolist():
-                own, *ends = (float(column[i, g]) for column in (points, lower, upper))
-                lower[i, g], upper[i, g], grid_offset[i, g] = on_grid(grid, own, ends, relative)
-                if lower[i, g] > upper[i, g]:  # by so much that no rounding to steps can bring them together
-                    lower[i, g], upper[i, g] = own + 2.0 * self.step[g], own - 2.0 * self.step[g]
+        if not self.question.schema.grids:
+            return grid_offset
+        places, grids = self.question.schema.on_grids
+        now, (least, most) = points[:, places], grids.ends
+        bound = (lower[:, places] != least) | (upper[:, places] != most) | (grids.nearest_to(now) != now)
+        for i, k in np.argwhere(bound).tolist():
+            g = int(places[k])
+            own, *ends = (float(column[i, g]) for column in (points, lower, upper))
+            grid = self.question.schema.grids[g]
+            lower[i, g], upper[i, g], grid_offset[i, g] = on_grid(grid, own, ends, self.relative(g))
+            if lower[i, g] > upper[i, g]:  # by so much that no rounding to steps can bring them together
+                lower[i, g], upper[i, g] = own + 2.0 * self.step[g], own - 2.0 * self.step[g]
         return grid_offset
 
 

@@ -309,7 +309,9 @@ def _transitions(table: Any) -> dict[str, dict[tuple[Any, Any], float]]:
             raise QuestionError(
                 f"The transitions of '{name}' must be like {{(before, after): 2.0}}; got {shown(moves)}."
             )
-        _positives(f"transition of {shown(name)}", {f"{shown(a)} -> {shown(b)}": v for (a, b), v in moves.items()})
+        for (a, b), value in moves.items():
+            if why := _not_positive(value):
+                raise QuestionError(f"The transition of {shown(name)} of '{shown(a)} -> {shown(b)}' {why}.")
         key = name if isinstance(name, str) else shown(name)
         result[key] = {(plain(a), plain(b)): float(v) for (a, b), v in moves.items()}
     return result
@@ -320,14 +322,19 @@ def _positives(what: str, table: Any) -> dict[str, float]:
     if not isinstance(table, Mapping):
         raise QuestionError(f"Give every {what} by name, such as {{'Age': 2.0}}; got {shown(table)}.")
     for name, value in table.items():
-        number = plain(value)
-        if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0.0:
-            raise QuestionError(f"The {what} of {_named(name)} must be a positive number; it is {shown(value)}.")
-        if not LEAST <= number <= MOST:
-            raise QuestionError(
-                f"The {what} of {_named(name)} must lie between {LEAST:g} and {MOST:g}; it is {shown(value)}."
-            )
+        if why := _not_positive(value):
+            raise QuestionError(f"The {what} of {_named(name)} {why}.")
     return {name if isinstance(name, str) else shown(name): float(value) for name, value in table.items()}
+
+
+def _not_positive(value: Any) -> str:
+    """What is wrong with a value that must be a positive number; empty where nothing is."""
+    number = plain(value)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0.0:
+        return f"must be a positive number; it is {shown(value)}"
+    if not LEAST <= number <= MOST:
+        return f"must lie between {LEAST:g} and {MOST:g}; it is {shown(value)}"
+    return ""
 
 
 def _named(name: Any) -> str:

@@ -31,7 +31,7 @@ from ifonly.problem.parts import Literal, Part, UnrolledColumns, clause_part
 from ifonly.problem.question import Question
 from ifonly.problem.rule import RowRule, is_row_rule
 from ifonly.problem.rules.derived import Derived
-from ifonly.problem.rules.formulas import holds
+from ifonly.problem.rules.formulas import holds_each
 from ifonly.problem.rules.normal import AtLeast, literals
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import MaxChanges, OnlyWith
@@ -278,23 +278,14 @@ def few_values(feature: Feature, most: int = MAX_VALUES) -> Floats | None:
 
 def _followed(schema: Schema, rule: Derived, base: str, values: Floats) -> Floats | None:
     """The value of a derived feature for each value of its base; None where it is not exactly one."""
-    g, host, formula = schema.index(rule.feature), schema.index(base), rule.formula(schema)
+    g, host = schema.index(rule.feature), schema.index(base)
     own = few_values(schema.features[g], MAX_DERIVED)
     if own is None:
         return None
-    point, result = np.zeros(len(schema)), np.zeros(len(values))
-    for k, value in enumerate(values.tolist()):
-        point[host] = value
-        good = [one for one in own.tolist() if _holds_with(formula, point, g, one)]
-        if len(good) != 1:
-            return None
-        result[k] = good[0]
-    return result
-
-
-def _holds_with(formula: Any, point: Floats, g: int, value: float) -> bool:
-    point[g] = value
-    return holds(formula, point)
+    points = np.zeros((len(values) * len(own), len(schema)))
+    points[:, host], points[:, g] = np.repeat(values, len(own)), np.tile(own, len(values))
+    held = holds_each(rule.formula(schema), points).reshape(len(values), len(own))
+    return own[held.argmax(axis=1)] if (held.sum(axis=1) == 1).all() else None
 
 
 # ---------------------------------------------------------------------- distance and constraints
@@ -329,8 +320,8 @@ def _moves(distance: Distance, schema: Schema, host: Host) -> dict[tuple[Any, An
     points[:, host.place] = host.values
     measure = distance.on(schema)
     changes = [measure.changes(point, points)[:, host.place].tolist() for point in points]
-    count = range(len(host.values))
-    return {(str(i), str(j)): changes[i][j] for i in count for j in count if i != j}
+    options = list(enumerate(map(str, range(len(host.values)))))
+    return {(one, other): changes[i][j] for i, one in options for j, other in options if i != j}
 
 
 def _constraints(question: Question, elimination: Elimination) -> Iterator[Any]:
@@ -354,7 +345,7 @@ def _constraints(question: Question, elimination: Elimination) -> Iterator[Any]:
 def _composed(columns: UnrolledColumns, one: Literal, matrix: Floats) -> Literal:
     """A literal about rows of the reduced question; one that looks at the options of one feature only is 0 or -1."""
     weight = one.weight @ matrix
-    touched = [g for g in range(len(columns.schema)) if weight[int(columns.start[g]) : int(columns.start[g + 1])].any()]
+    touched = np.flatnonzero(np.logical_or.reduceat(weight != 0.0, columns.start[:-1])).tolist()
     if len(touched) == 1 and isinstance(columns.schema.features[touched[0]], Choice):
         here = slice(int(columns.start[touched[0]]), int(columns.start[touched[0] + 1]))
         holds = np.zeros(columns.width)

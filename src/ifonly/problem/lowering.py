@@ -78,12 +78,11 @@ class Lowered(Costs):
         schema, columns, counts = self.question.schema, list[int](), list[int]()
         option, code = list[int](), list[float]()
         for g in self.choices.tolist():
-            codes = cast(Choice, schema.features[g]).codes
-            for k, column in enumerate(schema.feature_columns[g].tolist()):
-                columns.append(column)
-                counts.append(len(codes))
-                option += range(int(self.start[g]), int(self.start[g]) + len(codes))
-                code += codes[:, k].tolist()
+            codes, own = cast(Choice, schema.features[g]).codes, schema.feature_columns[g].tolist()
+            columns += own
+            counts += [len(codes)] * len(own)
+            option += list(range(int(self.start[g]), int(self.start[g + 1]))) * len(own)
+            code += codes.T.ravel().tolist()
         starts = np.cumsum([0, *counts])[:-1]
         return CodedOptions(np.array(columns, dtype=np.intp), np.array(option, dtype=np.intp), np.array(code), starts)
 
@@ -194,7 +193,7 @@ def unrolling(schema: Schema, start: NDArray[np.int64]) -> Floats:
     unroll = np.zeros((len(schema.columns), int(start[-1])))
     for g, (feature, columns) in enumerate(zip(schema.features, schema.feature_columns, strict=True)):
         codes = np.ones((1, 1)) if isinstance(feature, Numeric) else feature.codes
-        unroll[np.ix_(columns, np.arange(start[g], start[g + 1]))] = codes.T
+        unroll[columns, int(start[g]) : int(start[g + 1])] = codes.T
     return unroll
 
 

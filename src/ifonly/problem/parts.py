@@ -73,22 +73,17 @@ class UnrolledColumns:
 
     def largest(self, weight: Floats) -> float:
         low, high = self.ends
-        total = 0.0
-        for g, feature in enumerate(self.schema.features):
-            here = slice(int(self.start[g]), int(self.start[g + 1]))
-            mine = weight[here]
-            total += float(max(mine * low[here], mine * high[here])[0] if isinstance(feature, Numeric) else mine.max())
-        return total
+        most = np.where(self._options, weight, np.maximum(weight * low, weight * high))
+        return float(sum(np.maximum.reduceat(most, self.start[:-1]).tolist()))
 
     def whole(self, weight: Floats, constant: float) -> bool:
         """Does constant + weight.u take only whole values on rows of the schema?"""
         if not (weight == np.round(weight))[self._options].all():
             return False
         total = constant
-        for g, feature in enumerate(self.schema.features):
-            if not isinstance(feature, Numeric) or weight[self.start[g]] == 0.0:
+        for feature, own in zip(self.schema.features, weight[self.start[:-1]].tolist(), strict=True):
+            if own == 0.0 or not isinstance(feature, Numeric):
                 continue
-            own = weight[self.start[g]]
             if not isinstance(feature, Integer) or not float(own * feature.step).is_integer():
                 return False
             total += own * feature.lower

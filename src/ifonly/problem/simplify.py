@@ -57,10 +57,11 @@ def _proportional(weight: Floats, bias: Floats) -> list[tuple[int, int, float]]:
     size = np.abs(rows).max(axis=1)
     least = np.where(rows == 0.0, np.inf, np.abs(rows)).min(axis=1)
     power = np.frexp(size)[1]
+    scaled = np.ldexp(rows, -power[:, None])
     first: dict[bytes, int] = {}
     found = []
     for j in np.flatnonzero((size < LARGEST) & (least > SMALLEST) & (size > 0.0)).tolist():
-        i = first.setdefault(np.ldexp(rows[j], -power[j]).tobytes(), j)
+        i = first.setdefault(scaled[j].tobytes(), j)
         if i != j:
             found.append((i, j, float(np.ldexp(1.0, power[j] - power[i]))))
     return found

@@ -8,6 +8,7 @@ rounded once, at the end, to the nearest float64. So 100 - 57 % is 43, and three
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -104,11 +105,29 @@ class Grid:
 
     def nearest_to(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """The numbers of the grid that these are nearest to."""
-        places = np.rint((numbers * float(self.parts) - self.first) / self.by)
-        return self.values(np.clip(places, 0, self.steps))
+        return _nearest(numbers, *map(float, (self.first, self.by, self.parts, self.steps)))
 
     def between(self, first: float, last: float) -> tuple[int, int]:
         """The first and the last place in [first, last]; the first is the larger one if there is none."""
         low = min(max(math.ceil(self.place(first)), 0), self.steps + 1) if first > self.value(0) else 0
         high = max(min(math.floor(self.place(last)), self.steps), -1) if last < self.value(self.steps) else self.steps
         return low, high
+
+
+class Grids:
+    """The grids of several columns, for rows of these."""
+
+    def __init__(self, grids: Sequence[Grid]) -> None:
+        numbers = [(grid.first, grid.by, grid.parts, grid.steps) for grid in grids]
+        self._first, self._by, self._parts, self._steps = np.array(numbers, dtype=np.float64).T
+        self.ends = np.array([(grid.value(0), grid.value(grid.steps)) for grid in grids]).T
+        """The first number of each, and the last."""
+
+    def nearest_to(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of each column, the numbers of its grid that these are nearest to."""
+        return _nearest(numbers, self._first, self._by, self._parts, self._steps)
+
+
+def _nearest(numbers: NDArray[np.float64], first: Any, by: Any, parts: Any, steps: Any) -> NDArray[np.float64]:
+    places = np.minimum(np.maximum(np.rint((numbers * parts - first) / by), 0.0), steps)
+    return np.asarray((first + by * places) / parts)

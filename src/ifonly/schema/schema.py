@@ -20,7 +20,7 @@ from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import MOST, printable, shown, some_of
 from ifonly.schema.arguments import items, one_row
-from ifonly.schema.decimals import Grid
+from ifonly.schema.decimals import Grid, Grids
 from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real
 from ifonly.schema.values import Value
 
@@ -301,9 +301,11 @@ class Schema:
         steps = (points - low) / by
         np.rint(steps, out=steps, where=stepped)
         good = np.asarray(((points >= lower) & (points <= upper) & (low + by * steps == points)).all(axis=-1))
-        for g, grid in self.grids.items():
-            here = np.asarray(points[..., g])
-            good = good & ((grid.nearest_to(here) == here) | (False if before is None else here == before[..., g]))
+        if self.grids:
+            places, grids = self.on_grids
+            here = points[..., places]
+            on_grid = grids.nearest_to(here) == here
+            good &= (on_grid if before is None else on_grid | (here == before[..., places])).all(axis=-1)
         return good
 
     @cached_property
@@ -324,6 +326,11 @@ class Schema:
         """The grids of the real numbers that have a step."""
         reals = ((i, feature.grid) for i, feature in enumerate(self.features) if isinstance(feature, Real))
         return {i: grid for i, grid in reals if grid is not None}
+
+    @cached_property
+    def on_grids(self) -> tuple[NDArray[np.intp], Grids]:
+        """The places of the features that have a grid, and these grids."""
+        return np.array(list(self.grids), dtype=np.intp), Grids(list(self.grids.values()))
 
     @cached_property
     def grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

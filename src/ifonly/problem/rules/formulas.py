@@ -43,20 +43,8 @@ class Linear:
             total += coefficient * (int(x) if x.is_integer() and abs(x) < 2**53 else written(x))
         return total
 
-    def sign(self, point: NDArray[np.float64]) -> int | Fraction:
-        """A number with the sign of the value: in float64 where rounding leaves no doubt, else the value itself."""
-        try:
-            terms = [coefficient * float(point[g]) for g, coefficient in self.numbers]
-            terms += [float(values[int(point[g])]) for g, values in self.options]
-            total, size = sum(terms, float(self.constant)), sum(map(abs, terms), abs(float(self.constant)))
-        except OverflowError:
-            return self.value(point)
-        if abs(total) > ROUNDING * size and size < math.inf:
-            return 1 if total > 0.0 else -1
-        return self.value(point)
-
     def signs(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`sign` of many rows: 1, -1 or 0."""
+        """The sign of the value in each row: in float64 where rounding leaves no doubt, else by the value itself."""
         try:
             terms = [coefficient * points[:, g] for g, coefficient in self.numbers]
             terms += [np.array(values, dtype=np.float64)[points[:, g].astype(np.intp)] for g, values in self.options]
@@ -118,25 +106,8 @@ class Denial:
 Formula: TypeAlias = Compare | Member | Every | Some | Denial
 
 
-def holds(formula: Formula, point: NDArray[np.float64]) -> bool:
-    """Is it true of the row?"""
-    match formula:
-        case Compare(linear, sign):
-            return bool(COMPARES[sign](linear.sign(point), 0))
-        case Member(g, options):
-            return int(point[g]) in options
-        case Every(parts):
-            return all(holds(part, point) for part in parts)
-        case Some(parts):
-            return any(holds(part, point) for part in parts)
-        case Denial(part):
-            return not holds(part, point)
-        case _:
-            assert_never(formula)
-
-
 def holds_each(formula: Formula, points: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """`holds` of many rows."""
+    """In which rows is it true?"""
     match formula:
         case Compare(linear, sign):
             return np.asarray(COMPARES[sign](linear.signs(points), 0))

@@ -1,4 +1,4 @@
-"""Formulas as functions of one row: what `meaning.holds` says, without walking the formula for every row.
+"""Formulas as functions of one row: what `formulas.holds_each` says, without walking the formula for every row.
 
 A row is judged several times for one answer, by every rule. Coefficients are made floats once, and a row is a list of
 Python floats.
@@ -50,7 +50,7 @@ def _some(some: list[Judge], row: Sequence[float]) -> bool:
 
 
 def _compared(formula: Compare) -> Judge:
-    """In float64 where rounding leaves no doubt of the sign, else by the value itself (`Linear.sign`)."""
+    """In float64 where rounding leaves no doubt of the sign, else by the value itself (as `Linear.signs`)."""
     linear, compares = formula.linear, COMPARES[formula.sign]
     try:
         numbers = [(g, float(coefficient)) for g, coefficient in linear.numbers]

@@ -24,7 +24,7 @@ from ifonly.problem.rules.formulas import (
     Member,
     Some,
     features_of,
-    holds,
+    holds_each,
     without_missing,
 )
 from ifonly.problem.rules.unclear import unclear
@@ -253,16 +253,14 @@ class TreeReader:
         formula = self.condition(tree.condition)
         features = sorted(features_of(formula))
         if not features:
-            return Amount(Fraction(int(holds(formula, np.zeros(0)))))
+            return Amount(Fraction(int(holds_each(formula, np.zeros((1, 0)))[0])))
         choice = self.schema.features[features[0]]
         if len(features) > 1 or not isinstance(choice, Choice):
             hint = "a condition on one feature with options can be a number, such as [Job = none]"
             raise self.wrong(tree, f"Only {hint}")
-        point = np.zeros(len(self.schema))
-        values: list[Fraction] = []
-        for i in range(len(choice.options)):
-            point[features[0]] = i
-            values.append(Fraction(int(holds(formula, point))))
+        points = np.zeros((len(choice.options), len(self.schema)))
+        points[:, features[0]] = np.arange(len(points))
+        values = [Fraction(int(held)) for held in holds_each(formula, points)]
         if features[0] in self.fixed:
             return Amount(values[int(self.fixed[features[0]])])
         return Amount(options={features[0]: values})

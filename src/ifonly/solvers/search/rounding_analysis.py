@@ -164,7 +164,8 @@ class _Packer:
 
     def _put(self, numbers: Floats, width: int | None = None) -> int:
         """Where these numbers begin."""
-        part = np.ravel(numbers if width is None else np.broadcast_to(numbers, (width,)))
-        self.parts.append(np.ascontiguousarray(part, dtype=np.float64))
+        part = np.empty(numbers.size if width is None else width)
+        part[:] = np.ravel(numbers)
+        self.parts.append(part)
         self.count += len(part)
         return self.count - len(part)

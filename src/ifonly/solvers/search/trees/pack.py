@@ -78,6 +78,8 @@ def pack_forest(summed: SummedTrees, costs: Costs, shared: SharedTrees) -> Fores
     check_limits(16 * len(c) * len(ensemble.values))
     values = _values(ensemble, c * summed.factor)
     order = _order(shared, values)
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(order.shape[1], dtype=np.int32)[None, :], axis=1)
     forest = Forest(
         norm=MAXIMUM if costs.norm is Norm.LINF else ADDITIVE,
         choice=shared.cells.choice,
@@ -87,7 +89,7 @@ def pack_forest(summed: SummedTrees, costs: Costs, shared: SharedTrees) -> Fores
         sets=shared.sets,
         roots=shared.roots,
         first_leaf=shared.first_leaf,
-        rank=np.ascontiguousarray(np.argsort(order, axis=1).astype(np.int32)),
+        rank=rank,
         value=values,
         limit_at=shared.limit_at,
         dead=shared.dead,
@@ -127,7 +129,7 @@ def _demand(
     question, begin, shift = costs.question, summed.summing[BEGIN] * summed.factor, summed.summing[SHIFT]
     c, d = question.conditions
     constant = c @ (begin + shift) - d
-    largest = np.maximum.reduceat(np.abs(np.take_along_axis(values, order.astype(np.intp), axis=1)), first[:-1], axis=1)
+    largest = np.maximum.reduceat(np.abs(np.take_along_axis(values, order, axis=1)), first[:-1], axis=1)
     rest = np.abs(c) @ (np.abs(begin) + np.abs(shift)) + np.abs(d)
     own = (len(summed.trees.ensemble.roots) + 16.0) * 2.0**-52 * (largest.sum(axis=1) + rest + question.margins)
     slack = np.abs(c) @ summed.rounding + own
@@ -162,10 +164,12 @@ def least_score_margins(question: Question) -> Floats:
 
 def _order(shared: SharedTrees, values: Floats) -> NDArray[np.int32]:
     """Per condition, tree by tree the leaves from the best."""
-    order = []
+    order, place = [], 2 * shared.tree_of_leaf + shared.dead
+    place = place.astype(np.min_scalar_type(int(place.max())))  # small whole numbers are sorted in linear time
     for row in values:
         check_limits()
-        order.append(np.lexsort((-row, shared.dead, shared.tree_of_leaf)).astype(np.int32))
+        best = np.argsort(-row, kind="stable")
+        order.append(best[np.argsort(place[best], kind="stable")].astype(np.int32))
     return np.ascontiguousarray(np.stack(order))
 
 
