@@ -21,6 +21,12 @@ CSV = (
     click.option("--sep", metavar="C", help="What separates the cells of a csv file: ; or tab (default: detected)."),
     click.option("--encoding", metavar="NAME", help="Of a csv file, such as cp1252 (default: detected)."),
     click.option("--decimal", type=click.Choice([".", ","]), help="The decimal mark of csv (default: detected)."),
+    click.option(
+        "--missing",
+        multiple=True,
+        metavar="TEXT",
+        help="A cell of csv that stands for no value, such as N/A or -999; may be repeated.",
+    ),
 )
 
 SOURCE = (

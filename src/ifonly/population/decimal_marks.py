@@ -25,10 +25,14 @@ class DecimalMarks:
     columns: Mapping[int, DecimalMark] = field(default_factory=dict)
     known: bool = False
     """Decimal commas are read as such."""
+    missing: frozenset[str] = frozenset()
+    """Cells that stand for no value, besides empty ones."""
 
     def cells(self, place: int, cells: Sequence[str]) -> list[str | None]:
         """The cells of a column, an empty one as None, ambiguous numbers and those with decimal commas marked."""
         mark = self.columns.get(place, self.table)
+        if self.missing:
+            cells = ["" if cell.strip() in self.missing else cell for cell in cells]
         if mark is DecimalMark.POINT:
             return [cell or None for cell in cells]
         if mark is DecimalMark.COMMA and self.known:

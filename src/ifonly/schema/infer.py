@@ -35,6 +35,8 @@ FEW = 20
 """Rows below which values that all differ say nothing."""
 MULTIPLES = 4
 """Different whole numbers below which a common divisor says nothing."""
+MARKERS = frozenset(("n/a", "#n/a", "na", "n.a.", "nan", "null", "none", "nil", "-", "?", "k.a.", "k. a."))
+"""Texts by which programs and people say that there is no value."""
 LEFT_OUT = "left out"
 WORDS = {"no": "yes", "false": "true", "n": "y", "f": "t", "off": "on", "nein": "ja", "non": "oui"}
 """No and yes."""
@@ -199,6 +201,8 @@ def _names(name: str, distinct: list[Any], missing: int) -> tuple[Feature, str, 
         options.append(None)
     why = f"{len(distinct)} different {'codes, which are names and not amounts' if code else 'values'}"
     why += f"; missing ({missing} rows) is a category too" if missing else ""
+    marker = next((v for v in distinct if isinstance(v, str) and v.strip().lower() in MARKERS), None)
+    why += f"; {shown(marker)} may mean missing (csv: --missing {shown(marker)})" if marker else ""
     why += "; if they are amounts, give the column as numbers" if digits else ""
     return Categorical(name, tuple(options)), "categorical", why + "; declare it ordinal if it has an order"
 
