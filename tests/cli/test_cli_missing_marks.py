@@ -6,7 +6,7 @@ import json
 
 from ifonly.cli import codes
 
-TABLE = "age,gender,income\n30,m,-999\n41,f,2000\n52,N/A,3100\n23,m,1500\n64,f,-999\n"
+TABLE = "age,gender,income\n30,m,-999\n41,f,2000\n52,N/A,3100\n23,m,1500\n64,f,-999.0\n"
 
 
 def test_a_mark_is_a_missing_value_where_somebody_says_so(run, tmp_path):

@@ -127,9 +127,8 @@ def _many(options: dict[str, Any], as_json: bool) -> int:
     existing = "resume" if options["resume"] else "replace" if options["force"] else "refuse"
     engine = engine_of({**options, "engine": "local"}, rows)
     try:
-        run = notices_to(
-            options["output"], rows, request, keep=_kept(letter, options["keep"]), existing=existing, engine=engine
-        )  # type: ignore[arg-type]
+        keep = _kept(letter, options["keep"])
+        run = notices_to(options["output"], rows, request, keep=keep, existing=existing, engine=engine)  # type: ignore[arg-type]
     except KeyboardInterrupt:
         kept = (manifest_of(local_place(options["output"])) or {}).get("rows", 0)
         note(f"{kept:,} rows are done and kept; go on with --resume." if kept else "No row is done yet.")

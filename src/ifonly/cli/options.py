@@ -40,6 +40,8 @@ SOURCE = (
     click.option("--first", type=WholeNumber(min=1), metavar="N", help="Only the first N rows."),
     click.option("--row", "chosen", type=WholeNumber(min=0), multiple=True, metavar="I",
                  help="Only row I, counted from 0; may be repeated."),
+    click.option("--input", "inputs", multiple=True, metavar="NAME=F,F",
+                 help="The features of an input of an .onnx file with several, in order; may be repeated."),
     click.option("--classes", metavar="A,B", help="Names for the classes, in the model's order."),
     click.option("--outcomes", metavar="FILE",
                  help="JSON: how an answer says what a class would have meant, a clause by class and language."),

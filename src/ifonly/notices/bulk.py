@@ -71,7 +71,8 @@ class NoticeRecords:
 
     def _fields(self, table: Any, i: int) -> dict[str, str]:
         values = {name: table[name][i] if hasattr(table, "keys") else table[i].get(name) for name in self.kept}
-        return kept_fields(values, self.kept, self.request.letter.fields)
+        letter = self.request.letter
+        return kept_fields(values, self.kept, letter.fields if isinstance(letter, Letter) else None)
 
 
 def notices_to(
