@@ -230,7 +230,7 @@ def _one(options: dict[str, Any], as_json: bool) -> int:
 def _merge_sheet(output: str, place: Path) -> int:
     """A mail merge as an Excel file."""
     from ifonly.cli.tables import write_sheet
-    from ifonly.files import replacing
+    from ifonly.schema.io import replacing
     from ifonly.notices.bulk import merge_kinds, merge_rows
 
     rows = list(merge_rows(output))
