@@ -230,8 +230,8 @@ def _one(options: dict[str, Any], as_json: bool) -> int:
 def _merge_sheet(output: str, place: Path) -> int:
     """A mail merge as an Excel file."""
     from ifonly.cli.tables import write_sheet
-    from ifonly.schema.io import replacing
     from ifonly.notices.bulk import merge_kinds, merge_rows
+    from ifonly.schema.io import replacing
 
     rows = list(merge_rows(output))
     with replacing(place) as temporary:

@@ -128,11 +128,11 @@ def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
         lower = rounded(math.floor(written(feature.lower) / step) * step)
         upper = rounded(math.ceil(written(feature.upper) / step) * step)
         whole = isinstance(feature, Integer) and step.denominator == 1
-        own = {"missing": feature.missing, "label": feature.label, "unit": feature.unit}
+        kept: dict[str, Any] = {"missing": feature.missing, "label": feature.label, "unit": feature.unit}
         features[proposed.index(feature.name)] = (
-            Integer(feature.name, lower, upper, step=int(step), **own)
+            Integer(feature.name, lower, upper, step=int(step), **kept)
             if whole
-            else Real(feature.name, lower, upper, step, **own)
+            else Real(feature.name, lower, upper, step, **kept)
         )
     return Schema(features, proposed.columns, proposed.rules)
 
