@@ -284,3 +284,31 @@ def test_a_grid_of_cents_under_rules_is_split_at_the_solution(person):
     assert checked.valid, checked.failure
     assert checked.upper - checked.lower <= TOLERANCES.allowed(checked.upper)
     assert len(certificate.data["proof"]["tree"]) < 100
+
+
+@pytest.mark.parametrize(
+    "name", ["forest", "gradient boosting", "histogram boosting", "AdaBoost", "XGBoost", "LightGBM", "CatBoost"]
+)
+def test_every_library_of_trees(name):
+    """The tie of gradient boosting is a shift of 5e-324: in units of 2^-1074, its leaves are beyond any float."""
+    sklearn = pytest.importorskip("sklearn.ensemble")
+    make = {
+        "forest": lambda: sklearn.RandomForestClassifier(5, max_depth=3, random_state=0),
+        "gradient boosting": lambda: sklearn.GradientBoostingClassifier(n_estimators=5, random_state=0),
+        "histogram boosting": lambda: sklearn.HistGradientBoostingClassifier(max_iter=5),
+        "AdaBoost": lambda: sklearn.AdaBoostClassifier(n_estimators=5),
+        "XGBoost": lambda: pytest.importorskip("xgboost").XGBClassifier(n_estimators=5, max_depth=3),
+        "LightGBM": lambda: pytest.importorskip("lightgbm").LGBMClassifier(n_estimators=5, verbose=-1),
+        "CatBoost": lambda: pytest.importorskip("catboost").CatBoostClassifier(
+            iterations=5, depth=3, verbose=False, allow_writing_files=False
+        ),
+    }[name]
+    schema = Schema([Real("income", 0, 9000, step=0.01), Real("debt", 0, 9000)])
+    points = schema.sample(300, np.random.default_rng(0))
+    labels = (points[:, 0] - 0.5 * points[:, 1] > 2000).astype(int)
+    explainer = ifonly.Explainer(make().fit(points, labels), schema=schema)
+    for point in points[:3]:
+        row = schema.row(point)
+        answer, checked = explainer.explain(row), check(ifonly.certify(explainer, row))
+        assert checked.valid, checked.failure
+        assert checked.upper == pytest.approx(answer.distance, abs=1e-6)

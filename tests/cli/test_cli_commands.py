@@ -55,7 +55,7 @@ def test_schema_infer(run, tmp_path):
     }  # fmt: skip
     assert schema["Income"] == Real("Income", 7, 10.5, step=0.01, missing=True)
     run("schema", "infer", table, "--step", "Income=2.5", "--step", "Age=1/12", "--output", file, "--force")
-    assert Schema.load(file)["Income"] == Real("Income", 5, 12.5, step=2.5)
+    assert Schema.load(file)["Income"] == Real("Income", 5, 12.5, step=2.5, missing=True)
     assert "5 to 12.5 in steps of 2.5" in run("schema", "show", file).stdout
     assert "31 to 55 in steps of 1/12" in run("schema", "show", file).stdout
     data = json.loads(run("schema", "infer", table, "--json").stdout)
@@ -213,3 +213,19 @@ def test_a_regression_stays_one(run, compas, tmp_path):
     assert "Say which decision is wanted" in run(*words).stderr
     answers = json.loads(run(*words, "--at-most", -0.2, "--json").stdout)["answers"]
     assert all(answer["score_after"] <= -0.2 and answer["decision_after"] is None for answer in answers)
+
+
+def test_a_step_keeps_what_else_was_found(run, tmp_path):
+    """The kind, the unit, and that a value may be missing."""
+    table, file = tmp_path / "people.csv", tmp_path / "schema.json"
+    table.write_text("Term,Pay,Rate\n12,$10.50,0.5\n24,$30.00,0.25\n36,,0.75\n60,$12.25,0.125\n", encoding="utf-8")
+    result = run(
+        "schema", "infer", table, "--step", "Term=12", "--step", "Pay=10", "--step", "Rate=0.05", "--output", file
+    )
+    assert result.exit_code == codes.PROVEN and "--step: 12" in result.stdout
+    term, pay, rate = json.loads(file.read_text())["features"]
+    assert term == {"kind": "integer", "name": "Term", "lower": 12, "upper": 60, "step": 12}
+    assert pay == {
+        "kind": "real", "name": "Pay", "lower": 10.0, "upper": 30.0, "unit": "$", "missing": True, "step": 10.0,
+    }  # fmt: skip
+    assert (rate["kind"], rate["lower"], rate["upper"], rate["step"]) == ("real", 0.1, 0.75, 0.05)

@@ -76,6 +76,27 @@ def test_many_people(run, compas, tmp_path):
     assert again["already"] and again["written"][str(merge)] == count
 
 
+def test_fields_of_each_person_and_a_mail_merge_for_excel(run, compas, tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    table, printout, merge = tmp_path / "people.csv", tmp_path / "all.html", tmp_path / "merge.xlsx"
+    run("datasets", "export", "compas", tmp_path)
+    head, *rows = (tmp_path / "compas.csv").read_text(encoding="utf-8").splitlines()
+    people = [f"{row},Käthe Groß {i},Weg {i}" for i, row in enumerate(rows[:6])]
+    table.write_text("\n".join([f"{head},Name,Street", *people]), encoding="utf-8")
+    result = run("notice", "--dataset", "compas", "--rows", table, "--target", "low risk", "--output", tmp_path / "n.jsonl",
+                 "--field", "applicant={Name}\\n{Street} {none}", "--keep", "none", "--printout", printout)  # fmt: skip
+    assert result.exit_code == codes.WRONG_INPUT and "'none'" in result.stderr
+    result = run("notice", "--dataset", "compas", "--rows", table, "--target", "low risk", "--output", tmp_path / "n.jsonl",
+                 "--field", "applicant={Name}\\n{Street}", "--printout", printout, "--mail-merge", merge)  # fmt: skip
+    assert result.exit_code == codes.PROVEN, result.stderr
+    sheet = openpyxl.load_workbook(merge).active
+    columns = {cell.value: j for j, cell in enumerate(next(sheet.iter_rows()))}
+    names = [row[columns["Name"]].value for row in sheet.iter_rows(min_row=2)]
+    assert names and names == [f"Käthe Groß {row[columns['row']].value}" for row in sheet.iter_rows(min_row=2)]
+    text = printout.read_text(encoding="utf-8")
+    assert all(f"{name}<br>Weg {name[-1]}" in text for name in names) and "Name: Käthe" not in text
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

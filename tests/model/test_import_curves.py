@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
 from ifonly import Categorical, Explainer, Integer, Real, Schema, import_model
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.methods import Enumerate
-from ifonly.model.smooth import SmoothNetwork
+from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.model.trees import Trees
 
 
@@ -107,6 +107,33 @@ def test_real_numbers_between_knots(name: str, estimator: Any) -> None:
     assert np.abs(model.exact_scores(fine) - model.scores(fine)).max() <= model.error.max()
 
 
+@pytest.mark.long(keep=1)
+@pytest.mark.parametrize("estimator", [LINEAR, NET], ids=["linear", "perceptron"])
+@pytest.mark.parametrize("name", ["log1p", "log1p, scaled", "square", "power", "scaled, power"])
+def test_powers_of_real_numbers(name: str, estimator: Any) -> None:
+    """Powers and logarithms are smooth units of a network, for any number, within its bound."""
+    found = pipeline(CURVES[name], estimator)
+    model = check(found, schema(Real), listed=False)
+    assert isinstance(model.function, SmoothNetwork) and model.deviation < 1e-10
+    fine = schema(Real).sample(2000, np.random.default_rng(0))
+    assert (np.abs(model.exact_scores(fine) - model.scores(fine)) <= model.error_at(fine)).all()
+
+
+def test_powers_are_refused_by_what_they_are_not() -> None:
+    with pytest.raises(ModelError, match="exponent of a power is a number other than 1; got 1.0"):
+        Activation("power", 1.0)
+
+
+def test_the_remedy_for_a_root() -> None:
+    """A lower bound above 0."""
+    above = Schema([Real("income", 0.01, 40), Real("debt", 0.01, 20), schema()["job"]])
+    found = pipeline(FunctionTransformer(np.sqrt), LINEAR)
+    row = {"income": 3.5, "debt": 15.25, "job": "a"}
+    answer = Explainer(import_model(found, above)).explain(row)
+    assert answer.status == "nearest"
+    assert found.predict(pd.DataFrame([answer.counterfactual])) != found.predict(pd.DataFrame([row]))
+
+
 def test_an_absolute_value_is_bent() -> None:
     described = Schema([Real("balance", -5, 5)])
     table = pd.DataFrame({"balance": np.linspace(-5, 5, 40)})
@@ -143,8 +170,12 @@ def test_interactions_of_choices(estimator: Any, encoding: Any) -> None:
 
 
 REFUSED: dict[str, tuple[Any, Any, Any, str]] = {
-    "real": (CURVES["log1p"], LINEAR, schema(Real), "'income' reaches 'LogisticRegression' curved by np.log1p.*Integer"),
-    "many": (CURVES["log1p"], NET, schema(most=600), "so that it has at most 512 values"),
+    "real": (
+        CURVES["quantiles, normal"], LINEAR, schema(Real),
+        "'income' reaches 'LogisticRegression' curved by QuantileTransformer.*Integer",
+    ),
+    "many": (CURVES["cubic splines"], NET, schema(most=600), "so that it has at most 512 values"),
+    "a root from 0": (FunctionTransformer(np.sqrt), LINEAR, schema(Real), "curved by np.sqrt.*lower bound above 0"),
     "lambda": (FunctionTransformer(lambda x: x + 1), LINEAR, schema(), r"FunctionTransformer\(np\.log1p\)"),
     "products of numbers": (PolynomialFeatures(2), LINEAR, schema(), "multiplies feature 'income'.*after the OneHotEncoder"),
     "splines before trees": (CURVES["splines"], FOREST, schema(), "give the trees the number itself"),
@@ -176,7 +207,7 @@ def test_numbers_without_a_logarithm() -> None:
 @pytest.mark.long
 def test_the_remedy_steps() -> None:
     """What is refused for real numbers and for many is answered in steps."""
-    found = pipeline(CURVES["log1p"], NET)
+    found = pipeline(CURVES["quantiles, normal"], NET)
     stepped = Schema([Integer("income", 0, 600, step=20), Integer("debt", 0, 20), schema()["job"]])
     answer = Explainer(import_model(found, stepped)).explain({"income": 20, "debt": 15, "job": "a"})
     assert answer.status == "nearest"

@@ -277,7 +277,7 @@ def test_refusals_say_what_to_do() -> None:
     with pytest.raises(ModelError, match="has 4 rows, numbered from 0, but feature 'job' can be 4"):
         wider = Schema([described["age"], Categorical("job", list("abcde"), encoding="code"), *described.features[2:]])
         import_model(Table(), wider)
-    with pytest.raises(UnsupportedModel, match="rounds feature 'n' to whole numbers"):
+    with pytest.raises(UnsupportedModel, match="rounds feature 'n' to whole numbers.*encoding='code'"):
         import_model(Indexed(nn.Embedding(9, 1)), Schema([Real("n", 0, 8)]))
     with pytest.raises(UnsupportedModel, match="max_norm"):
         import_model(Indexed(nn.Embedding(9, 1, max_norm=1.0)), Schema([Integer("n", 0, 8)]))

@@ -285,6 +285,9 @@ def test_pickles_that_are_none(tmp_path: Path) -> None:
     path.write_bytes(pickle.dumps(fit(LogisticRegression()))[:50])
     with pytest.raises(FileError, match="cannot be unpickled, or is damaged"):
         load_pickle(path, PLAIN)
+    path.write_bytes(b"cscript\nNet\n.".replace(b"script", b"ifonly.errors"))  # a class that is not there
+    with pytest.raises(FileError, match="needs a class that cannot be found here .*export it to ONNX"):
+        load_pickle(path, PLAIN)
     path.write_bytes(pickle.dumps({"weight": [1.0]}))
     with pytest.raises(ModelError, match="'model.pkl' holds a dict, not a model"):
         load_pickle(path, PLAIN)

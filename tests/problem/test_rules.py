@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ifonly import Binary, Categorical, Explainer, Integer, Network, Ordinal, Real, Schema
-from ifonly.errors import IfonlyError, QuestionError
+from ifonly.errors import IfonlyError, QuestionError, RuleError
 from ifonly.methods import Mace, Search
 from ifonly.problem.constraints import Allowed, Fixed, MaxDelta, OnlyDown, OnlyUp, Range, Steps, Unconstrained
 from ifonly.problem.parts import UnrolledColumns
@@ -232,7 +232,7 @@ def test_odd_names_survive() -> None:
         ("Age between 65 and -18", "runs backwards; write \\[-18, 65\\]", "65 and -18"),
         ("Age in [-5, -18]", "runs backwards; write \\[-18, -5\\]", "-5, -18"),
         ("Age between 18", "looks like: between 18 and 65", None),
-        ("Hours per wek <= 40", "in quotes, such as 'Hours per'", "per"),
+        ("Hours per wek <= 40", "no feature 'Hours per wek'; did you mean 'Hours per week'", "Hours per wek"),
         ("(Income + 3,000) >= 5", "without commas in brackets, such as 3000", ","),
         ("Age in (1,000, 2)", "write 1000 for 1,000", "000"),
         ("Age is fxed", "comes fixed or free", "fxed"),
@@ -705,3 +705,20 @@ def test_only_some_may_change() -> None:
             Actionable(wrong)  # type: ignore[arg-type]
     with pytest.raises(IfonlyError, match="Incme"):
         merged(MONEY, [Actionable(["Incme"])])
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "place"),
+    [
+        ("Alter ist fest", "after Alter comes a comparison, such as >=, or words in English, such as Alter is fixed", "ist"),
+        ("Bestehende Schulden sinkt nur", "'Bestehende Schulden' is fixed", "sinkt"),
+        ("if Alter fest then Alter >= 20", "after Alter comes", "fest"),
+        ("Bestehende Schuld <= 500", "There is no feature 'Bestehende Schuld'; did you mean 'Bestehende Schulden'?", "Bestehende Schuld"),
+    ],
+)  # fmt: skip
+def test_words_side_by_side_that_are_no_name(text: str, message: str, place: str) -> None:
+    described = Schema([Integer("Alter", 18, 80), Real("Bestehende Schulden", 0, 9000)])
+    with pytest.raises(RuleError) as caught:
+        read_constraint(text, described)
+    said, shown, marks = str(caught.value).split("\n")
+    assert message in said and shown[marks.index("^") : marks.rindex("^") + 1] == place

@@ -32,7 +32,7 @@ def test_a_person_hears_labels_and_units_and_no_distance():
         "No smaller allowed change would have been enough."
     )
     assert asked.sentence("de", subject="der Antrag") == (
-        "Wäre „monthly income“ 5.001 € statt 4.999 € gewesen, hätte der Antrag „approved“ gelautet. "
+        "Wäre „monthly income“ 5.001 € statt 4.999 € gewesen, hätte der Antrag das Ergebnis „approved“ gehabt. "
         "Keine kleinere erlaubte Änderung hätte genügt."
     )
     assert "l1 distance" in str(asked) and "distance" not in asked.sentence()

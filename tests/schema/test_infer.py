@@ -206,3 +206,10 @@ def test_named_columns_survive_files_and_certificates(encoding: str, tmp_path: o
             Categorical("job", ["a", "b", "c"], encoding, columns=wrong)
     with pytest.raises(SchemaError, match="at least two"):
         Categorical("job", ["a"], "dummy")
+
+
+def test_multiples_and_identifiers_are_told_with_a_remedy() -> None:
+    _, guesses = infer({"months": [12, 24, 36, 84, 12, 24], "age": [20, 31, 45, 50, 61, 22]})
+    assert "all are multiples of 12: step=12" in guesses[0].why and "multiples" not in guesses[1].why
+    with pytest.raises(SchemaError, match="an identifier rather than a feature.*--drop 'notes'"):
+        infer({"notes": [f"note {i % 1500}" for i in range(3000)], "age": [i % 60 for i in range(3000)]})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from harness import compiled
@@ -12,7 +14,9 @@ from ifonly.model.smooth import Activation
 from ifonly.model.smooth.activations import CUBIC_FACTOR, INNER_FACTOR, NAMES, TURN
 from ifonly.solvers.search.smooth.kernels import curves
 
-KINDS = [Activation(name) for name in NAMES] + [Activation("elu", alpha=0.3)]
+SINGLE = [name for name in NAMES if name != "power"]
+POWERS = [Activation("power", alpha=p) for p in (-2.0, 0.0, 0.01, 0.5, 0.98, 2.0, 2.7)]
+KINDS = [Activation(name) for name in SINGLE] + [Activation("elu", alpha=0.3), *POWERS]
 IDS = [f"{a.name} {a.alpha:g}" for a in KINDS]
 every_kind = pytest.mark.parametrize("activation", KINDS, ids=IDS)
 
@@ -46,6 +50,31 @@ def test_no_line_is_crossed(activation: Activation) -> None:
         steep, shift = line(activation.code, activation.alpha, -1.0, low, high, at)
         assert (-steep * z - shift <= value).all(), (low, high, at)
         assert abs(steep) <= curves.STEEPEST
+
+
+@pytest.mark.parametrize("activation", POWERS, ids=lambda a: f"{a.alpha:g}")
+def test_lines_around_powers_of_large_numbers(activation: Activation) -> None:
+    """Incomes over their least value: up to a billion, against exact values."""
+    line, rng = compiled(curves.line), np.random.default_rng(5)
+    with mpmath.workdps(40):
+        for low, high in np.sort(10.0 ** rng.uniform(0.0, 9.0, (60, 2)), axis=1).tolist():
+            up = line(activation.code, activation.alpha, 1.0, low, high, low + (high - low) * rng.random())
+            down = line(activation.code, activation.alpha, -1.0, low, high, low + (high - low) * rng.random())
+            for z in np.clip(10.0 ** rng.uniform(np.log10(low), np.log10(high), 40), low, high).tolist():
+                exact = exact_power(activation.alpha, mpmath.mpf(z))
+                assert mpmath.mpf(up[0]) * z + up[1] >= exact >= -(mpmath.mpf(down[0]) * z + down[1])
+                assert abs(activation(np.array([z]))[0] - exact) <= 1e-14 * (1 + abs(exact)) * (
+                    1 + abs(activation.alpha)
+                )
+
+
+def exact_power(exponent: float, z: Any) -> Any:
+    """By definition, in many digits."""
+    if exponent > 1.0:
+        return z**exponent / exponent if z <= 1 else 1 / mpmath.mpf(exponent) + z - 1
+    if z < 1:
+        return 1 - z
+    return -mpmath.log(z) if exponent == 0.0 else -(z**exponent - 1) / mpmath.mpf(exponent)
 
 
 @every_kind
@@ -109,7 +138,7 @@ def bends(name: str, z: np.ndarray) -> np.ndarray:
             return np.ones_like(z)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "relu"])
+@pytest.mark.parametrize("name", [name for name in SINGLE if name != "relu"])
 def test_the_turns_are_where_the_second_derivative_changes_sign(name: str) -> None:
     z = np.linspace(-7.9, 8.0, 1590) + 1e-3  # off 0, where ELU bends
     second = np.gradient(Activation(name).slope(z), z)

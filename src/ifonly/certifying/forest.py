@@ -44,13 +44,8 @@ class ForestCells:
         assert forest is not None
         leaves = [leaf for tree in forest.trees for leaf in tree]
         self.tree = np.repeat(np.arange(len(forest.trees)), [len(tree) for tree in forest.trees])
-        size = max(
-            [
-                1.0,
-                *(float(abs(v)) for leaf in leaves for v in leaf.adds),
-                *(float(abs(c)) for c in forest.constants),
-            ]
-        )
+        # whole numbers, divided as such: a shift of 5e-324, as of gradient boosting, makes them larger than any float
+        size = max([1, *(abs(v) for leaf in leaves for v in leaf.adds), *map(abs, forest.constants)])
         self.adds = np.array([[v / size for v in leaf.adds] for leaf in leaves])
         self.constants = np.array([c / size for c in forest.constants])
         self.slack = SAFE_SUM * float(

@@ -27,20 +27,21 @@ def take_rows(options: MutableMapping[str, Any]) -> None:
     rows, given = options["rows_file"], read_format(options)
     if rows is None and given != CsvFormat():
         raise QuestionError(
-            "--sep, --encoding and --decimal say how rows are written: say which with --rows FILE, or --rows - for "
-            "those that come in."
+            "--sep, --encoding, --decimal and --missing say how rows are written: say which with --rows FILE, or "
+            "--rows - for those that come in."
         )
     options["rows"] = None if rows is None else table_files(rows, given)
 
 
 def read_format(options: Mapping[str, Any]) -> CsvFormat:
-    """What `--sep`, `--encoding` and `--decimal` say of a csv file."""
+    """What `--sep`, `--encoding`, `--decimal` and `--missing` say of a csv file."""
     separator, decimal = options.get("sep"), options.get("decimal")
     if separator is not None:
         separator = SEPARATORS.get(separator, separator)
         if len(separator) != 1 or separator in '"\n\r':
             raise QuestionError(f"--sep is one character, such as ';' or tab; got '{options['sep']}'.")
-    return CsvFormat(separator=separator, encoding=options.get("encoding"), decimal=decimal)
+    missing = tuple(cell.strip() for cell in options.get("missing") or ())
+    return CsvFormat(separator=separator, encoding=options.get("encoding"), decimal=decimal, missing=missing)
 
 
 def table_files(name: str, given: CsvFormat | None = None) -> TableFiles:

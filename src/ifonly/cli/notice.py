@@ -36,7 +36,8 @@ Nothing here is legal advice: which form applies, and what it must say, is for w
 LETTER = (
     click.option("--form", default="c-1", show_default=True, metavar="FORM", help="c-1, c-4, gdpr or ai-act."),
     click.option("--codes", "codes_file", metavar="FILE", help="Reasons in your own words: groups of features (JSON)."),
-    click.option("--field", "fields", multiple=True, metavar="NAME=TEXT", help="Fill in a field, such as creditor."),
+    click.option("--field", "fields", multiple=True, metavar="NAME=TEXT",
+                 help="Fill in a field, such as creditor; {COLUMN} is that column of each person, \\n a new line."),
     click.option("--fields", "fields_file", metavar="FILE", help="Fill in fields from a JSON file."),
     click.option("--template", metavar="FILE", help="Your own wording (Jinja); by default an example that is shipped."),
     click.option("--ways", type=WholeNumber(), default=2, show_default=True, metavar="K",
@@ -56,7 +57,8 @@ MANY = (
                  help="With --output: processes of this machine (default: one per core, one for few rows)."),
     click.option("--pages", metavar="FOLDER", help="With --output: write a page and an annex for each person."),
     click.option("--printout", metavar="FILE", help="With --output: write one page with all notices, for printing."),
-    click.option("--mail-merge", metavar="FILE.csv", help="With --output: write a row per person for a mail merge."),
+    click.option("--mail-merge", metavar="FILE",
+                 help="With --output: write a row per person for a mail merge (.csv, .xlsx)."),
 )  # fmt: skip
 
 
@@ -125,7 +127,8 @@ def _many(options: dict[str, Any], as_json: bool) -> int:
     existing = "resume" if options["resume"] else "replace" if options["force"] else "refuse"
     engine = engine_of({**options, "engine": "local"}, rows)
     try:
-        run = notices_to(options["output"], rows, request, keep=options["keep"], existing=existing, engine=engine)  # type: ignore[arg-type]
+        keep = _kept(letter, options["keep"])
+        run = notices_to(options["output"], rows, request, keep=keep, existing=existing, engine=engine)  # type: ignore[arg-type]
     except KeyboardInterrupt:
         kept = (manifest_of(local_place(options["output"])) or {}).get("rows", 0)
         note(f"{kept:,} rows are done and kept; go on with --resume." if kept else "No row is done yet.")
@@ -150,6 +153,7 @@ def _show_written(run: RunResult, written: dict[str, int], as_json: bool) -> Non
 
 def _places(options: dict[str, Any]) -> dict[str, Path]:
     """Where pages, a printout and a csv go; checked before the work."""
+    from ifonly.cli.tables import answers_place, is_sheet
     from ifonly.errors import FileError
     from ifonly.schema.arguments import path_of
     from ifonly.schema.io import check_writable
@@ -158,7 +162,8 @@ def _places(options: dict[str, Any]) -> dict[str, Path]:
     if options["printout"] is not None:
         found["printout"] = check_place(options["printout"], force=force, kinds=(".html", ".htm"), what="A printout")
     if options["mail_merge"] is not None:
-        found["mail_merge"] = check_place(options["mail_merge"], force=force, kinds=(".csv",), what="A mail merge")
+        place = check_place(options["mail_merge"], force=force, kinds=(".csv", ".xlsx"), what="A mail merge")
+        found["mail_merge"] = answers_place(str(place), force=force) if is_sheet(place) else place
     if options["pages"] is not None:
         found["pages"] = path_of(options["pages"])
         check_writable(found["pages"], folder=True)
@@ -169,12 +174,13 @@ def _places(options: dict[str, Any]) -> dict[str, Path]:
 
 def _written(output: str, places: dict[str, Path], letter: Letter) -> dict[str, int]:
     """Write what was asked for from the records, and say how many notices each has."""
+    from ifonly.cli.tables import is_sheet
     from ifonly.notices import write_mail_merge, write_pages, write_printout
 
     counts = {}
     for kind, place in places.items():
         if kind == "mail_merge":
-            counts[str(place)] = write_mail_merge(output, place)
+            counts[str(place)] = write_mail_merge(output, place) if not is_sheet(place) else _merge_sheet(output, place)
         else:
             counts[str(place)] = (write_pages if kind == "pages" else write_printout)(output, place, letter)
     return counts
@@ -203,7 +209,7 @@ def _one(options: dict[str, Any], as_json: bool) -> int:
         raise QuestionError(f"A notice is about one person; choose one of the {len(source.rows):,} with --row I.")
     (row,) = source.rows.values()
     explainer, query = read_question(source.model, source.data, options)
-    letter = _with_kept(letter, row, options["keep"])
+    letter = _with_kept(letter, row, _kept(letter, options["keep"]))
     told = make(explainer, row, letter, codes=reason_codes, query=query, ways=options["ways"])
     if options["certificate"] is not None:
         told = told.with_certificate(options["certificate"])
@@ -221,6 +227,25 @@ def _one(options: dict[str, Any], as_json: bool) -> int:
     return codes.PROVEN if told.proven else codes.LIMIT
 
 
+def _merge_sheet(output: str, place: Path) -> int:
+    """A mail merge as an Excel file."""
+    from ifonly.cli.tables import write_sheet
+    from ifonly.notices.bulk import merge_kinds, merge_rows
+    from ifonly.schema.io import replacing
+
+    rows = list(merge_rows(output))
+    with replacing(place) as temporary:
+        write_sheet(temporary, {name: [row.get(name) for row in rows] for name in merge_kinds(output)})
+    return len(rows)
+
+
+def _kept(letter: Letter, keep: Sequence[str]) -> tuple[str, ...]:
+    """The columns that are kept: those that are named, and those in gaps of fields."""
+    from ifonly.notices.letter import GAP
+
+    return tuple(dict.fromkeys([*keep, *(gap for text in letter.fields.values() for gap in GAP.findall(text))]))
+
+
 def _with_kept(letter: Letter, row: dict[str, Any], keep: Sequence[str]) -> Letter:
     """The letter with the columns of the table that are kept, such as the customer's number."""
     from dataclasses import replace
@@ -232,7 +257,7 @@ def _with_kept(letter: Letter, row: dict[str, Any], keep: Sequence[str]) -> Lett
     missing = next((name for name in keep if name not in row), None)
     if missing is not None:
         raise QuestionError(f"The row has no column '{missing}' to keep; it has {some_of(list(row))}.")
-    return replace(letter, fields={**letter.fields, **kept_fields(row, keep)})
+    return replace(letter, fields={**letter.fields, **kept_fields(row, keep, letter.fields)})
 
 
 def read_question(model: Any, data: Any, options: dict[str, Any]) -> tuple[Explainer, Query]:
@@ -262,7 +287,7 @@ def read_letter(options: dict[str, Any]) -> Letter:
         name, sign, value = given.partition("=")
         if not sign:
             raise QuestionError(f"--field is written as NAME=TEXT, such as 'creditor=Example Bank'; got '{given}'.")
-        fields[name.strip()] = value
+        fields[name.strip()] = value.replace("\\n", "\n")
     return Letter(
         form=options["form"], language=options["language"], fields=fields, template=options["template"],
         subject=options["subject"],

@@ -21,6 +21,12 @@ CSV = (
     click.option("--sep", metavar="C", help="What separates the cells of a csv file: ; or tab (default: detected)."),
     click.option("--encoding", metavar="NAME", help="Of a csv file, such as cp1252 (default: detected)."),
     click.option("--decimal", type=click.Choice([".", ","]), help="The decimal mark of csv (default: detected)."),
+    click.option(
+        "--missing",
+        multiple=True,
+        metavar="TEXT",
+        help="A cell of csv that stands for no value, such as N/A or -999; may be repeated.",
+    ),
 )
 
 SOURCE = (
@@ -34,6 +40,8 @@ SOURCE = (
     click.option("--first", type=WholeNumber(min=1), metavar="N", help="Only the first N rows."),
     click.option("--row", "chosen", type=WholeNumber(min=0), multiple=True, metavar="I",
                  help="Only row I, counted from 0; may be repeated."),
+    click.option("--input", "inputs", multiple=True, metavar="NAME=F,F",
+                 help="The features of an input of an .onnx file with several, in order; may be repeated."),
     click.option("--classes", metavar="A,B", help="Names for the classes, in the model's order."),
     click.option("--outcomes", metavar="FILE",
                  help="JSON: how an answer says what a class would have meant, a clause by class and language."),

@@ -59,7 +59,10 @@ def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], as_json: boo
         listed = [{"feature": g.feature, "guess": g.guess, "why": g.why} for g in guesses]
         show_json({"schema": schema_to_json(proposed), "guesses": listed})
         return 0
-    rows = [(g.feature, g.guess, g.why) for g in guesses]
+    said = {name.strip(): step for name, _, step in (given.rpartition("=") for given in steps)}
+    rows = [
+        (g.feature, g.guess, g.why + (f"; --step: {said[g.feature]}" if g.feature in said else "")) for g in guesses
+    ]
     advice = "These are guesses from the data: read them, and widen bounds, drop labels or declare orders in the file."
     told = [Paragraph(f"In every row: {rule}") for rule in proposed.rules]
     if not out["rules"]:
@@ -109,7 +112,7 @@ def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
     from fractions import Fraction
 
     from ifonly.errors import SchemaError
-    from ifonly.schema import Numeric, Real, Schema
+    from ifonly.schema import Integer, Numeric, Real, Schema
     from ifonly.schema.decimals import rounded, written
     from ifonly.schema.values import read_step
 
@@ -124,7 +127,13 @@ def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
             raise SchemaError(f"'{feature.name}' is {feature.kind}, so it has no step; leave out --step '{given}'.")
         lower = rounded(math.floor(written(feature.lower) / step) * step)
         upper = rounded(math.ceil(written(feature.upper) / step) * step)
-        features[proposed.index(feature.name)] = Real(feature.name, lower, upper, step)
+        whole = isinstance(feature, Integer) and step.denominator == 1
+        kept: dict[str, Any] = {"missing": feature.missing, "label": feature.label, "unit": feature.unit}
+        features[proposed.index(feature.name)] = (
+            Integer(feature.name, lower, upper, step=int(step), **kept)
+            if whole
+            else Real(feature.name, lower, upper, step, **kept)
+        )
     return Schema(features, proposed.columns, proposed.rules)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -90,19 +90,34 @@ def scale_data(options: Mapping[str, Any], model: Model) -> dict[str, list[Any]]
 
 
 def load_any(
-    path: str, schema: Schema, *, classes: tuple[str, ...] = (), regression: bool = False, unsafe_pickle: bool = False
-) -> Model:
+    path: str, schema: Schema, *, classes: tuple[str, ...] = (), regression: bool = False, unsafe_pickle: bool = False,
+    inputs: Mapping[str, str | list[str]] | None = None,
+) -> Model:  # fmt: skip
     """A model file of any kind; a pickle only with --unsafe-pickle."""
     from ifonly.model.importers import load_model, load_pickle
     from ifonly.model.importers.pickles import ENDINGS
 
+    if inputs and Path(path).suffix.lower() != ".onnx":
+        raise QuestionError(f"--input is about the inputs of an .onnx file; '{path}' is none.")
     if Path(path).suffix.lower() not in ENDINGS:
-        return load_model(path, schema, classes=classes, regression=regression)
+        return load_model(path, schema, classes=classes, regression=regression, inputs=inputs or None)
     if not unsafe_pickle:
         raise ModelError(
             f"'{path}' is a pickle, which runs any code it contains: if you trust the file, add --unsafe-pickle."
         )
     return load_pickle(path, schema, classes=classes, regression=regression)
+
+
+def read_inputs(given: Sequence[str]) -> dict[str, str | list[str]]:
+    """`--input NAME=FEATURE,FEATURE`: the features of each input; of one without a comma, the feature alone."""
+    found: dict[str, str | list[str]] = {}
+    for one in given:
+        name, sign, features = one.partition("=")
+        names = [feature for feature in listed(features) if feature]
+        if not sign or not name.strip() or not names:
+            raise QuestionError(f"--input is written as NAME=FEATURE,FEATURE, such as num=age,income; got '{one}'.")
+        found[name.strip()] = names if len(names) > 1 or features.rstrip().endswith(",") else names[0]
+    return found
 
 
 def check_columns(schema: Schema, table: Table) -> None:
@@ -149,7 +164,8 @@ def _bare_model(options: Mapping[str, Any]) -> Model:
 
         schema = own if own is not None else datasets.network(options["dataset"], rules=rules).schema
         pickled, regression = options["unsafe_pickle"], options["regression"]
-        return load_any(file, schema, classes=classes, regression=regression, unsafe_pickle=pickled)
+        inputs = read_inputs(options.get("inputs") or ())
+        return load_any(file, schema, classes=classes, regression=regression, unsafe_pickle=pickled, inputs=inputs)
     from ifonly.cli.shipped import network
 
     shipped = network(options["dataset"], rules=rules)

@@ -71,7 +71,8 @@ class NoticeRecords:
 
     def _fields(self, table: Any, i: int) -> dict[str, str]:
         values = {name: table[name][i] if hasattr(table, "keys") else table[i].get(name) for name in self.kept}
-        return kept_fields(values, self.kept)
+        letter = self.request.letter
+        return kept_fields(values, self.kept, letter.fields if isinstance(letter, Letter) else None)
 
 
 def notices_to(
@@ -227,7 +228,18 @@ def write_mail_merge(path: str | Path, table: str | Path) -> int:
     """A csv with a row per person who has a notice: the columns that were kept, the decision, codes and texts of the
     reasons, the ways, and the name of the page. Texts that a spreadsheet would take for formulas have a quote before
     them. How many people there are."""
-    ways, kept, count = 0, dict[str, None](), 0
+    count, kinds = 0, merge_kinds(path)
+    with replacing(table) as place, place.open("wb") as file:
+        file.write(header(".csv", kinds, escape_formulas=True))
+        for line in merge_rows(path):
+            file.write(encoded(".csv", {name: [line.get(name)] for name in kinds}, kinds, escape_formulas=True))
+            count += 1
+    return count
+
+
+def merge_kinds(path: str | Path) -> dict[str, Kind]:
+    """The columns of a mail merge, in order."""
+    ways, kept = 0, dict[str, None]()
     for record, annex in read_notices(path):
         ways = max(ways, len(_told(annex, "W")))
         kept |= dict.fromkeys(name for name in record if name not in NAMES)
@@ -235,14 +247,13 @@ def write_mail_merge(path: str | Path, table: str | Path) -> int:
     for k in range(1, MOST + 1):
         own |= {f"reason_{k}_code": "text", f"reason_{k}": "text", f"reason_{k}_proof": "text"}
     own |= {"decides": "text", **{f"way_{k}": "text" for k in range(1, ways + 1)}}
-    kinds: dict[str, Kind] = {**own, **{name: "text" for name in kept if name not in own}}
-    with replacing(table) as place, place.open("wb") as file:
-        file.write(header(".csv", kinds, escape_formulas=True))
-        for record, annex in read_notices(path):
-            line = merge_row(record, annex)
-            file.write(encoded(".csv", {name: [line.get(name)] for name in kinds}, kinds, escape_formulas=True))
-            count += 1
-    return count
+    return {**own, **{name: "text" for name in kept if name not in own}}
+
+
+def merge_rows(path: str | Path) -> Iterator[dict[str, Any]]:
+    """The rows of a mail merge."""
+    for record, annex in read_notices(path):
+        yield merge_row(record, annex)
 
 
 def merge_row(record: dict[str, Any], annex: dict[str, Any]) -> dict[str, Any]:

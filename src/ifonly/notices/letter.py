@@ -11,6 +11,7 @@ made up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,11 +171,21 @@ def field_words(name: str, language: str) -> str:
     return str(getattr(FIELDS[name], language)) if name in FIELDS else name
 
 
-def kept_fields(row: Mapping[str, Any], kept: Sequence[str]) -> dict[str, str]:
-    """The fields that kept columns of a table fill in: those that are called as one; the others are `reference`."""
-    values = {name: str(row[name]) for name in kept if row.get(name) is not None and str(row[name])}
-    fields = {name: value for name, value in values.items() if name in FIELDS}
-    others = [f"{name}: {value}" for name, value in values.items() if name not in FIELDS]
+GAP = re.compile(r"\{([^{}]+)\}")
+"""In a field: the value of a column, for each person."""
+
+
+def kept_fields(row: Mapping[str, Any], kept: Sequence[str], stated: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The fields that kept columns of a table fill in: those that are called as one, and gaps in the fields that are
+    stated, such as "{Name}"; the others are `reference`."""
+    values = {name: "" if row.get(name) is None else str(row[name]) for name in kept}
+    fields, used = {name: value for name, value in values.items() if value and name in FIELDS}, set(FIELDS)
+    for name, text in (stated or {}).items():
+        gaps = {gap for gap in GAP.findall(text) if gap in values}
+        if gaps:
+            fields[name] = GAP.sub(lambda gap: values.get(gap[1], gap[0]), text)[:MOST_VALUE]
+            used |= gaps
+    others = [f"{name}: {value}" for name, value in values.items() if value and name not in used]
     if others and "reference" not in fields:
         fields["reference"] = "\n".join(others)[:MOST_VALUE]
     return fields

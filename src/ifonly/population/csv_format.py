@@ -30,11 +30,12 @@ _NO_TEXT = bytes(set(range(32)) - {9, 10, 12, 13})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CsvFormat:
-    """How a csv file is written; None is detected."""
+    """How a csv file is written; None is detected. `missing`: cells that stand for no value, besides empty ones."""
 
     separator: str | None = None
     encoding: str | None = None
     decimal: str | None = None
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\n\r'):
@@ -53,7 +54,8 @@ class CsvFormat:
         """What is not the usual, for a manifest."""
         own = {"separator": self.separator, "encoding": self.encoding, "decimal": self.decimal}
         usual = {"separator": ",", "encoding": USUAL, "decimal": None}
-        return {name: value for name, value in own.items() if value is not None and value != usual[name]}
+        told = {name: value for name, value in own.items() if value is not None and value != usual[name]}
+        return told | ({"missing": " ".join(self.missing)} if self.missing else {})
 
 
 def detected(path: Path, given: CsvFormat) -> CsvFormat:

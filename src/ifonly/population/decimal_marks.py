@@ -8,6 +8,7 @@ or where the file's cells are separated by something else and show no decimal po
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,9 @@ from ifonly.schema.number_text import DecimalMark, UnclearNumber, comma_cell, ma
 
 HEAD = 1000
 """Rows at the head of a file by which its marks are recognised."""
+
+
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +29,14 @@ class DecimalMarks:
     columns: Mapping[int, DecimalMark] = field(default_factory=dict)
     known: bool = False
     """Decimal commas are read as such."""
+    missing: frozenset[str] = frozenset()
+    """Cells that stand for no value, besides empty ones."""
 
     def cells(self, place: int, cells: Sequence[str]) -> list[str | None]:
         """The cells of a column, an empty one as None, ambiguous numbers and those with decimal commas marked."""
         mark = self.columns.get(place, self.table)
+        if self.missing:
+            cells = ["" if self._is_missing(cell.strip()) else cell for cell in cells]
         if mark is DecimalMark.POINT:
             return [cell or None for cell in cells]
         if mark is DecimalMark.COMMA and self.known:
@@ -36,6 +44,18 @@ class DecimalMarks:
         return [
             None if not cell else UnclearNumber(cell) if other_reading(cell) is not None else cell for cell in cells
         ]
+
+    def _is_missing(self, cell: str) -> bool:
+        """The cell as it was said, or the same number: -999.0 is -999."""
+        if cell in self.missing:
+            return True
+        number = plain_number(cell)
+        return number is not None and number in {plain_number(one) for one in self.missing}
+
+
+def plain_number(text: str) -> float | None:
+    """A number as programs write it."""
+    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def decimal_marks(rows: Sequence[Sequence[str]], separator: str, said: str | None = None) -> DecimalMarks:

@@ -237,7 +237,8 @@ def file_marks(file: TableFile) -> DecimalMarks:
             rows = [cells for cells in islice(reader, HEAD) if len(cells) == width]
         except csv.Error:  # reported when the rows are read
             rows = []
-    return decimal_marks(rows, file.separator, file.format.decimal)
+    marks = decimal_marks(rows, file.separator, file.format.decimal)
+    return replace(marks, missing=frozenset(file.format.missing))
 
 
 def _too_many(file: TableFile, line: int, cells: int, columns: int) -> str:

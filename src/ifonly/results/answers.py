@@ -79,7 +79,7 @@ class Answers(AnswerSequence):
         """
         from ifonly.results.frames import pandas_frame
 
-        return pandas_frame(self, features)
+        return pandas_frame(self, features, self.ids)
 
     def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
         """A page with a section per person; written to `path` if one is given."""

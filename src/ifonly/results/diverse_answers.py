@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from ifonly.errors import QuestionError
 from ifonly.printing import json_object, shown
@@ -118,6 +118,18 @@ class DiverseAnswers(AnswerSequence):
     @property
     def _compared(self) -> tuple[Any, ...]:
         return self._answers, self.ended, self.apart, self.condition
+
+    def to_frame(self, features: Literal["changed", "all", "none"] = "changed") -> Any:
+        """A flat pandas DataFrame, one row per answer: see `Answers.to_frame`."""
+        from ifonly.results.frames import pandas_frame
+
+        return pandas_frame(self, features)
+
+    def to_polars(self, features: Literal["changed", "all", "none"] = "changed") -> Any:
+        """The same as a polars DataFrame."""
+        from ifonly.results.frames import polars_frame
+
+        return polars_frame(self, features)
 
     def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
         """A page with the alternatives side by side; written to `path` if one is given."""

@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeAlias, get_args
 from ifonly.errors import MissingExtra, QuestionError
 from ifonly.printing import shown
 from ifonly.results.answer import Answer
-from ifonly.results.answers import Answers
 from ifonly.schema import Value
 from ifonly.schema.tables import import_pandas
 
@@ -61,11 +60,11 @@ def _scores(name: str, scores: list[Any]) -> dict[str, list[Any]]:
     return {f"{name}_{k}": [None if one is None else one[k] for one in scores] for k in range(width)}
 
 
-def pandas_frame(answers: Answers, features: Features = "changed") -> Any:
-    """A pandas DataFrame with the index of the table that was asked about."""
+def pandas_frame(answers: Sequence[Answer], features: Features = "changed", ids: Sequence[Any] | None = None) -> Any:
+    """A pandas DataFrame with the index of the table that was asked about, if it is known."""
     pd = import_pandas()
     columns = frame_columns_of(answers, features)
-    index = answers.ids if answers.ids is not None else pd.RangeIndex(len(answers))
+    index = ids if ids is not None else pd.RangeIndex(len(answers))
     typed = {name: pd.array(column, dtype=_dtype(column)) for name, column in columns.items()}
     return pd.DataFrame(typed, index=index)
 
@@ -82,7 +81,7 @@ def _dtype(column: list[Any]) -> str:
     return "Int64" if whole else "Float64"
 
 
-def polars_frame(answers: Answers, features: Features = "changed") -> Any:
+def polars_frame(answers: Sequence[Answer], features: Features = "changed") -> Any:
     """A polars DataFrame; polars has no index, so the number of the row is a column."""
     try:
         import polars as pl

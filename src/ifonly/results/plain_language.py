@@ -184,6 +184,13 @@ _LAUTET = Phrases(
     unknown="In der verfügbaren Zeit wurde keine Änderung gefunden, nach der {subject} „{state}“ lautet. Vielleicht "
     "gibt es eine.",
 )
+_HAT_ERGEBNIS = Phrases(
+    outcome="hätte {subject} das Ergebnis „{state}“ gehabt",
+    already="{subject} hat schon das Ergebnis „{state}“. Es muss sich nichts ändern.",
+    none="Keine erlaubte Änderung führt dazu, dass {subject} das Ergebnis „{state}“ hat.",
+    unknown="In der verfügbaren Zeit wurde keine Änderung gefunden, nach der {subject} das Ergebnis „{state}“ hat. "
+    "Vielleicht gibt es eine.",
+)
 GERMAN = Language(
     code="de",
     last=" und ",
@@ -196,7 +203,7 @@ GERMAN = Language(
     follows="(folgt daraus)",
     decision="die Entscheidung",
     of_decision=_LAUTET,
-    of_subject=_LAUTET,
+    of_subject=_HAT_ERGEBNIS,
     of_score=Phrases(
         outcome="wäre dies erreicht worden: {subject} {state}",
         already="Das ist schon so: {subject} {state}. Es muss sich nichts ändern.",

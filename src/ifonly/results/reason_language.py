@@ -34,6 +34,9 @@ class ReasonPhrases:
     same: str
     """The outcome that stays; `never` is one that is not reached."""
     never: str
+    same_of: str
+    never_of: str
+    """The same of a stated subject, such as "the application"."""
     smallest: str
     minimal: str
     sufficient: str
@@ -62,6 +65,8 @@ ENGLISH = ReasonPhrases(
     unknown="Which of your data alone decide this was not found out.",
     same="{subject} would be {state}",
     never="{subject} would not be {state}",
+    same_of="{subject} would be {state}",
+    never_of="{subject} would not be {state}",
     smallest="No smaller set of your data decides it alone.",
     minimal="Without any one of them, it can be decided otherwise.",
     sufficient="Perhaps not all of them are needed; that was not found out.",
@@ -89,6 +94,8 @@ GERMAN = ReasonPhrases(
     unknown="Welche Ihrer Angaben allein entscheiden, wurde nicht geklärt.",
     same="{subject} lautet „{state}“",
     never="{subject} lautet nicht „{state}“",
+    same_of="{subject} hat das Ergebnis „{state}“",
+    never_of="{subject} hat nicht das Ergebnis „{state}“",
     smallest="Keine kleinere Auswahl Ihrer Angaben entscheidet es allein.",
     minimal="Ändert sich auch nur eine davon, kann anders entschieden werden.",
     sufficient="Vielleicht sind nicht alle davon nötig; das wurde nicht geklärt.",
@@ -153,8 +160,8 @@ def _outcome(told: SufficientReasons, say: Language, phrases: ReasonPhrases, sub
         return phrases.never.format(subject=told.subject, state=told.state)
     about = subject or say.decision
     if told.otherwise:
-        return phrases.same.format(subject=about, state=show(told.decision))
-    return phrases.never.format(subject=about, state=told.state or told.target)
+        return (phrases.same_of if subject else phrases.same).format(subject=about, state=show(told.decision))
+    return (phrases.never_of if subject else phrases.never).format(subject=about, state=told.state or told.target)
 
 
 def changed_to(told: SufficientReasons, changes: tuple[Change, ...], language: str = "en") -> str:

@@ -33,6 +33,10 @@ WIDE = 5.0
 """A range is wide where it is more than so many times that of all but the lowest and highest hundredth."""
 FEW = 20
 """Rows below which values that all differ say nothing."""
+MULTIPLES = 4
+"""Different whole numbers below which a common divisor says nothing."""
+MARKERS = frozenset(("n/a", "#n/a", "na", "n.a.", "nan", "null", "none", "nil", "-", "?", "k.a.", "k. a."))
+"""Texts by which programs and people say that there is no value."""
 LEFT_OUT = "left out"
 WORDS = {"no": "yes", "false": "true", "n": "y", "f": "t", "off": "on", "nein": "ja", "non": "oui"}
 """No and yes."""
@@ -190,13 +194,15 @@ def _names(name: str, distinct: list[Any], missing: int) -> tuple[Feature, str, 
     if len(distinct) > MOST_CATEGORIES:
         raise SchemaError(
             f"Column '{name}' has {len(distinct)} different {'codes' if code else 'texts'}: an identifier rather than "
-            f"a feature? Leave it out."
+            f"a feature? Leave it out (on the command line: --drop {shown(name)})."
         )
     options: list[Any] = sorted(distinct, key=lambda v: (str(type(v)), v))
     if missing:
         options.append(None)
     why = f"{len(distinct)} different {'codes, which are names and not amounts' if code else 'values'}"
     why += f"; missing ({missing} rows) is a category too" if missing else ""
+    marker = next((v for v in distinct if isinstance(v, str) and v.strip().lower() in MARKERS), None)
+    why += f"; {shown(marker)} may mean missing (csv: --missing {shown(marker)})" if marker else ""
     why += "; if they are amounts, give the column as numbers" if digits else ""
     return Categorical(name, tuple(options)), "categorical", why + "; declare it ordinal if it has an order"
 
@@ -216,7 +222,7 @@ def _number(name: str, values: list[Any], note: str, *, may: bool, unit: str = "
     low, high = float(min(distinct)), float(max(distinct))
     note += _outliers(values)
     if all(float(v).is_integer() for v in distinct) and max(abs(low), abs(high)) <= 2**52:
-        why = f"whole numbers; bounds {_ends(low, high)} are the data's{note}"
+        why = f"whole numbers; bounds {_ends(low, high)} are the data's{_multiples(distinct)}{note}"
         return Integer(name, low, high, missing=may, unit=unit), "integer", why
     fine, step, by = _decimal_step(distinct), None, ""
     if fine and fine >= CENT and (unit or _MONEY.search(name)):
@@ -226,6 +232,14 @@ def _number(name: str, values: list[Any], note: str, *, may: bool, unit: str = "
         by = f"; step={show_step(fine)} would keep answers to the data's decimals"
     why = f"numbers; bounds {_ends(low, high)} are the data's{by}{note}"
     return Real(name, low, high, step, missing=may, unit=unit), "real", why
+
+
+def _multiples(numbers: list[Any]) -> str:
+    """What is said of whole numbers that are all multiples of one, such as terms of 12, 24, 36 months."""
+    step = math.gcd(*(round(v) for v in numbers))
+    if len(numbers) < MULTIPLES or step == 1:
+        return ""
+    return f"; all are multiples of {step}: step={step} if no others are possible"
 
 
 def _outliers(values: list[Any]) -> str:

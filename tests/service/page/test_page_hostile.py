@@ -65,6 +65,20 @@ def test_a_whole_number_has_no_three_decimals(visit: Visit) -> None:
     assert visit.page.evaluate(read, ["de", texts, True]) == [10000, None, 1000000, None, None]
 
 
+def test_amounts_with_cents_have_both_digits(visit: Visit) -> None:
+    visit.open()
+    read = """async ([tag, unit, value]) => {
+        const [{ amount, shown }, { setLanguage }] = await Promise.all([import("/page/format.js"), import("/page/words.js")]);
+        setLanguage(tag);
+        const feature = { name: "a", kind: "real", lower: 0, upper: 9000, unit };
+        return [amount(feature, value), shown(feature, value)];
+    }"""
+    assert visit.page.evaluate(read, ["de", "€", 1272.1]) == ["1.272,10", "1.272,10\u00a0€"]
+    assert visit.page.evaluate(read, ["en", "$", 1272.1]) == ["1,272.10", "$1,272.10"]
+    assert visit.page.evaluate(read, ["en", "$", 1272]) == ["1,272", "$1,272"]
+    assert visit.page.evaluate(read, ["en", "", 0.5]) == ["0.5", "0.5"]
+
+
 def test_a_sign_of_another_language_is_not_skipped(visit: Visit) -> None:
     """1,5 is 1.5 to many, and was 15."""
     visit.open()

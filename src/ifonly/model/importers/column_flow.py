@@ -1,7 +1,7 @@
 """Columns of a table as values of a network (`Flow`), and columns that are looked up in a table of numbers.
 
 Lines become one affine map of the encoded columns. Functions that are linear between knots become units relu(x - knot),
-shared by all functions of one feature with the same knots.
+shared by all functions of one feature with the same knots; powers and logarithms become smooth units.
 """
 
 from __future__ import annotations
@@ -14,18 +14,27 @@ from numpy.typing import NDArray
 
 from ifonly.errors import ModelError
 from ifonly.model.flow import Flow
-from ifonly.model.importers.column_kinds import Bent, Column, Interaction, Line, Options
+from ifonly.model.importers.column_kinds import Bent, Column, Curved, Interaction, Line, Options
 from ifonly.model.importers.columns import MOST_NUMBERS, Columns
-from ifonly.schema import Integer
+from ifonly.model.importers.powers import flow_of_powers
+from ifonly.schema import Integer, Numeric
 
 Floats = NDArray[np.float64]
+
+
+def is_curve(column: Column, arithmetic: Columns, where: str) -> bool:
+    """Does it become units of a network, and no line?"""
+    if isinstance(column, Interaction) or (isinstance(column, Curved) and column.powers is not None):
+        return True
+    return arithmetic.bent(column, where) is not None
 
 
 def flow_of(columns: Sequence[Column], arithmetic: Columns, encoded: Flow, where: str) -> Flow:
     """Columns beside one another; `encoded` is the flow of the schema's encoded columns, with its bounds."""
     bent = {j: found for j, column in enumerate(columns) if (found := arithmetic.bent(column, where)) is not None}
     products = {j: column for j, column in enumerate(columns) if isinstance(column, Interaction)}
-    straight = [j for j in range(len(columns)) if j not in bent and j not in products]
+    powers = {j: c for j, c in enumerate(columns) if isinstance(c, Curved) and c.powers is not None and j not in bent}
+    straight = [j for j in range(len(columns)) if j not in bent and j not in products and j not in powers]
     parts: list[Flow] = []
     order: list[int] = []
     if straight:
@@ -45,10 +54,19 @@ def flow_of(columns: Sequence[Column], arithmetic: Columns, encoded: Flow, where
         number = encoded.select([place], name=where)
         parts.append(number.piecewise_linear(first.knots, values, name=where, error=errors))
         order += members
+    for j, curve in powers.items():
+        parts.append(_powers(curve, arithmetic, encoded, where))
+        order.append(j)
     if len(parts) == 1 and order == list(range(len(columns))):
         return parts[0]
     joined = parts[0].joined(parts[1:], name=where) if len(parts) > 1 else parts[0]
     return joined.select(np.argsort(order).tolist(), name=where)
+
+
+def _powers(column: Curved, arithmetic: Columns, encoded: Flow, where: str) -> Flow:
+    feature, place = arithmetic.schema.features[column.feature], arithmetic.schema.feature_columns[column.feature][0]
+    assert isinstance(feature, Numeric) and column.powers is not None
+    return flow_of_powers(column.powers, encoded.select([int(place)], name=where), feature, where)
 
 
 def _interactions(products: Sequence[Interaction], arithmetic: Columns, encoded: Flow, where: str) -> Flow:

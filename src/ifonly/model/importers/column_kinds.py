@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.model.importers.powers import Powers
+
 Floats = NDArray[np.float64]
 
 
@@ -78,6 +80,8 @@ class Curved:
     """For messages."""
     function: Callable[[Floats], Floats]
     ordered: bool = True
+    powers: Powers | None = None
+    """The same as a sum of powers and logarithms, if it is one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

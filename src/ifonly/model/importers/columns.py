@@ -6,12 +6,13 @@ A column is a function of the schema's row, of one of six kinds:
     Options  any function of one feature with options, as the list of its values, one per option
     Binned   any function of one number that is constant between cuts
     Bent     a continuous function of one number that is linear between knots
-    Curved   any other function of one number: only its values can be found, by the transformers themselves
+    Curved   any other function of one number: its values are found by the transformers themselves; powers and
+             logarithms also have a form that networks take
     Interaction  of columns of different choices that are 0 or 1
 
-Scaling keeps the kind. An encoder turns Options into Options. At the end, for a network, every column must be a line or
-bent (`column_flow`): a function of options is linear in one-hot columns (w = values) and in thermometer columns (w =
-differences), and in the option's number linear if its values are equally spaced, else bent.
+Scaling keeps the kind. An encoder turns Options into Options. At the end, for a network, every column must be a line,
+bent or a sum of powers (`column_flow`): a function of options is linear in one-hot columns (w = values) and in
+thermometer columns (w = differences), and in the option's number linear if its values are equally spaced, else bent.
 
 Each number has a `size`, a bound on the sum of |terms| that it was computed from, for the rounding error bound.
 """
@@ -39,6 +40,7 @@ MOST_NUMBERS = 4096
 """Integer features with at most so many values are tabulated, value by value."""
 MOST_KNOTS = 512
 """The same where a network follows: a ReLU unit per value."""
+ROOTS = ("np.sqrt", "np.cbrt")
 SPACING = 1e-13
 """Relative: how far values may be from equally spaced and still be a line in the option's number."""
 
@@ -133,8 +135,8 @@ class Columns:
         if isinstance(column, Binned):
             return column
         if isinstance(column, Curved):
-            inner = column.function
-            return replace(column, function=lambda x: factor * inner(x) + shift)
+            inner, powers = column.function, column.powers and column.powers.scaled(factor, shift)
+            return replace(column, function=lambda x: factor * inner(x) + shift, powers=powers)
         if isinstance(column, Interaction):
             return Interaction(column.factors, factor * column.scale, factor * column.shift + shift)
         if isinstance(column, Bent):
@@ -170,7 +172,7 @@ class Columns:
             column = self.curved(column, where)
         if isinstance(column, Curved):
             inner = column.function
-            return replace(column, function=lambda x: np.clip(inner(x), lower, upper))
+            return replace(column, function=lambda x: np.clip(inner(x), lower, upper), powers=None)
         if isinstance(column, Options):
             return Options(
                 column.feature,
@@ -339,9 +341,11 @@ class Columns:
     def _curved(self, column: Bent | Curved, where: str) -> IfonlyError:
         described = self.describe(column)
         how = f" by {column.name}" if isinstance(column, Curved) else ""
+        root = isinstance(column, Curved) and column.name in ROOTS
+        above = "give it a lower bound above 0, where the curve is not infinitely steep, or " if root else ""
         return UnsupportedModel(
             f"{described[0].upper()}{described[1:]} reaches '{where}' curved{how}, which has no exact form there for "
-            f"any number; declare it as Integer with a step, so that it has at most {MOST_KNOTS:,} values (or "
+            f"any number; {above}declare it as Integer with a step, so that it has at most {MOST_KNOTS:,} values (or "
             f"{MOST_NUMBERS:,}, if all that a linear model reads are such), or let trees follow.",
             operation="curve before " + where,
         )

@@ -1,15 +1,18 @@
 """Transformers of single numbers: functions of numpy, power, quantile and spline transformers; products of choices.
 
     QuantileTransformer to uniform, SplineTransformer of degree 1, np.abs    linear between knots (`Bent`)
-    np.log1p, np.sqrt, ..., PowerTransformer, QuantileTransformer to normal  any other function (`Curved`)
+    np.log1p, np.sqrt, ..., PowerTransformer                                 powers and logarithms (`Curved`, `Powers`)
+    QuantileTransformer to normal, splines of higher degree, ...             any other function (`Curved`)
 
 Values are computed by the fitted transformer itself. Before trees, cuts are moved through a function that grows or
-falls; before linear models and networks, a function is tabulated where its number has few values.
+falls; before linear models and networks, a function is tabulated where its number has few values, and otherwise taken
+where it is a sum of powers and logarithms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +22,7 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.importers.column_kinds import Absent, Bent, Binned, Column, Curved, Interaction, Line, Options
 from ifonly.model.importers.columns import Columns
+from ifonly.model.importers.powers import Powers, box_cox, function_powers, yeo_johnson
 from ifonly.model.importers.tables import made_of
 from ifonly.schema import Numeric
 
@@ -78,7 +82,21 @@ def _function_of(function: Any, name: str, column: Column, arithmetic: Columns, 
     if name == "absolute" and isinstance(column, Line) and arithmetic.number_of(column) is not None and not inside:
         return Bent(feature, np.array([least, 0.0, most]), np.array([-least, 0.0, most]))
     composed = partial(_composed, function, inner)
-    return Curved(feature, f"np.{name}", composed, ordered and bool(inside))
+    powers = _powers(partial(function_powers, name), inner, feature, arithmetic)
+    return Curved(feature, f"np.{name}", composed, ordered and bool(inside), powers)
+
+
+def _powers(
+    make: Callable[[float, float, Numeric], Powers | None], inner: Callable[[Floats], Floats], g: int,
+    arithmetic: Columns,
+) -> Powers | None:  # fmt: skip
+    """A function of what `inner` makes of a number, as a sum of powers; None where that is no line."""
+    feature = arithmetic.schema.features[g]
+    assert isinstance(feature, Numeric)
+    if not isinstance(inner, partial) or inner.func is not _straight:
+        return None
+    factor, shift = inner.args
+    return make(factor, shift, feature)
 
 
 def _composed(outer: Callable[[Floats], Floats], inner: Callable[[Floats], Floats], x: Floats) -> Floats:
@@ -129,7 +147,20 @@ def power_transformer(transformer: Any, columns: list[Column], arithmetic: Colum
                     f"{arithmetic.describe(column)} reaches below; raise its lower bound, or fit it with "
                     f"method='yeo-johnson'."
                 )
-    return [_fitted(transformer, columns, i, arithmetic, where) for i in range(len(columns))]
+    return [_power(transformer, columns, i, arithmetic, where) for i in range(len(columns))]
+
+
+def _power(transformer: Any, columns: list[Column], i: int, arithmetic: Columns, where: str) -> Column:
+    fitted = _fitted(transformer, columns, i, arithmetic, where)
+    if not isinstance(fitted, Curved):
+        return fitted
+    of = box_cox if transformer.method == "box-cox" else yeo_johnson
+    inner = _of_one_number(columns[i], arithmetic, where)[1]
+    powers = _powers(partial(of, float(transformer.lambdas_[i])), inner, fitted.feature, arithmetic)
+    if powers is not None and transformer.standardize:
+        scaler = transformer._scaler
+        powers = powers.scaled(1.0 / float(scaler.scale_[i]), -float(scaler.mean_[i]) / float(scaler.scale_[i]))
+    return replace(fitted, powers=powers)
 
 
 def quantile_transformer(transformer: Any, columns: list[Column], arithmetic: Columns, where: str) -> list[Column]:

@@ -181,7 +181,8 @@ def _named(given: Any, schema: Schema) -> Input:
     if width not in (0, 1) or len(dims) > 2:
         raise UnsupportedModel(
             f"The input '{given.name}' of the ONNX model is one of several and holds {width} columns, whose names are "
-            f"nowhere said; say them: {proposal([given.name], schema)}.",
+            f"nowhere said; say them: {proposal([given.name], schema)}; on the command line: "
+            f"--input {given.name}=FEATURE,FEATURE.",
             operation="several inputs",
         )
     flat = len(dims) == 1

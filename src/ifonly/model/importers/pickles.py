@@ -42,6 +42,11 @@ def load_pickle(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = 
                 raise FileError(f"A pickled model ends in .pkl, .pickle, .joblib, .pt or .pth; '{path.name}' does not.")
     except IfonlyError:
         raise
+    except AttributeError as error:  # a class of a script, which is not there in this program
+        raise FileError(
+            f"'{path}' needs a class that cannot be found here ({error}): import the model in the program that defines "
+            f"it, with import_model, or export it to ONNX."
+        ) from None
     except Exception as error:
         raise FileError(f"'{path}' cannot be unpickled, or is damaged ({type(error).__name__}: {error}).") from None
     if isinstance(model, dict):

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
-from ifonly.model.importers.column_flow import flow_of
-from ifonly.model.importers.column_kinds import Column, Interaction
+from ifonly.model.importers.column_flow import flow_of, is_curve
+from ifonly.model.importers.column_kinds import Column
 from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.sklearn_estimators import reader_of
 from ifonly.model.importers.sklearn_original import Predicted, SklearnOriginal, raised, reported_by
@@ -105,7 +105,7 @@ def _input_flow(columns: list[Column], estimator: Any, schema: Schema, arithmeti
     expected = getattr(estimator, "n_features_in_", len(columns))
     if expected != len(columns) or not columns:
         raise ModelError(f"{name} takes {expected} columns, but the transformers before it give {len(columns)}.")
-    if any(isinstance(column, Interaction) or arithmetic.bent(column, name) is not None for column in columns):
+    if any(is_curve(column, arithmetic, name) for column in columns):
         return flow_of(columns, arithmetic, Flow.of(len(schema.columns), *column_box(schema)), name)
     weight, shift, sizes = arithmetic.matrix(columns, name)
     flow = Flow.of(len(schema.columns))

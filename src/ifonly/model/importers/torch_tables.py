@@ -46,7 +46,10 @@ def _whole(call: TorchCall, table: ColumnTable, *others: Any, **options: Any) ->
             numbers = table.arithmetic.numbers(column, call.name)
             found = bool((numbers == np.round(numbers)).all())
         if not found:
-            raise call.refuse(f"rounds {table.arithmetic.describe(column)} to whole numbers")
+            raise call.refuse(
+                f"rounds {table.arithmetic.describe(column)} to whole numbers; where it is the number of an option, "
+                f"declare the feature with encoding='code'"
+            )
     return replace(table, whole=True)
 
 

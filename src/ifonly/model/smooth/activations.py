@@ -3,7 +3,7 @@
 Each is convex or concave between its inflection points (*turns*), where its second derivative changes sign:
 
     convex, then concave             tanh, sigmoid                   one turn, at 0
-    convex everywhere                softplus, ELU (alpha <= 1), ReLU
+    convex everywhere                softplus, ELU (alpha <= 1), ReLU, power
     concave, convex, concave         GELU (both forms), SiLU         two turns, at -p and p
 
 These are all the turns that there are, since up to positive factors the second derivatives are
@@ -14,6 +14,11 @@ These are all the turns that there are, since up to positive factors the second 
     GELU by tanh    (1 + 2 w) / (1 + w)^2 - c z tanh(q)         w = 3 k z^2,  q = c (z + k z^3)
 
 and of each of the last three, even in z, the first term falls (or stays) and the second grows with |z|.
+
+`power` of exponent p is a power or logarithm of one number, scaled so that it is convex and no slope is beyond 1:
+
+    p < 1    -(z^p - 1) / p from 1 on (-log z for p = 0), and 1 - z below
+    p > 1    z^p / p between 0 and 1, 0 below, and 1 / p + z - 1 above
 
 So its slope is monotone between turns, and the slopes over an interval are between those at its ends and at the turns
 inside. GELU and SiLU have one minimum, the others grow.
@@ -36,8 +41,8 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.printing import shown
 
 Floats = NDArray[np.float64]
-Name: TypeAlias = Literal["relu", "tanh", "sigmoid", "softplus", "gelu", "gelu_tanh", "silu", "elu"]
-NAMES: tuple[Name, ...] = ("relu", "tanh", "sigmoid", "softplus", "gelu", "gelu_tanh", "silu", "elu")
+Name: TypeAlias = Literal["relu", "tanh", "sigmoid", "softplus", "gelu", "gelu_tanh", "silu", "elu", "power"]
+NAMES: tuple[Name, ...] = ("relu", "tanh", "sigmoid", "softplus", "gelu", "gelu_tanh", "silu", "elu", "power")
 """In the order of their codes in the kernels."""
 TURN: dict[str, float] = {
     "tanh": 0.0, "sigmoid": 0.0, "gelu": math.sqrt(2.0), "gelu_tanh": 1.4185040087908284, "silu": 2.3993572805154677,
@@ -57,8 +62,8 @@ OUTWARD = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """A smooth activation. `alpha` is that of ELU; `off` is the approximation error of the deployed function by its
-    definition, for arguments from `off_from` on (torch's softplus is z itself there)."""
+    """A smooth activation. `alpha` is that of ELU, or the exponent of a power; `off` is the approximation error of the
+    deployed function by its definition, for arguments from `off_from` on (torch's softplus is z itself there)."""
 
     name: Name
     alpha: float = 1.0
@@ -68,7 +73,10 @@ class Activation:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or self.name not in NAMES:
             raise ModelError(f"An activation is one of {', '.join(NAMES)}; got {shown(self.name)}.")
-        if not 0.0 <= self.alpha <= 1.0:
+        if self.name == "power":
+            if not math.isfinite(self.alpha) or self.alpha == 1.0:
+                raise ModelError(f"The exponent of a power is a number other than 1; got {shown(self.alpha)}.")
+        elif not 0.0 <= self.alpha <= 1.0:
             raise UnsupportedModel(
                 f"ELU with alpha={self.alpha:g} has a kink where it bends down; only alpha from 0 to 1 is supported.",
                 operation="elu",
@@ -96,6 +104,8 @@ class Activation:
                 return z * _sigmoid(z)
             case "elu":
                 return np.where(z > 0.0, z, self.alpha * np.expm1(np.minimum(z, 0.0)))
+            case "power":
+                return _power(self.alpha, z)
 
     def slope(self, z: Floats) -> Floats:
         """The derivative."""
@@ -120,6 +130,10 @@ class Activation:
                 return part + z * part * (1.0 - part)
             case "elu":
                 return np.where(z > 0.0, 1.0, self.alpha * np.exp(np.minimum(z, 0.0)))
+            case "power" if self.alpha < 1.0:
+                return -(np.maximum(z, 1.0) ** (self.alpha - 1.0))
+            case "power":
+                return np.clip(z, 0.0, 1.0) ** (self.alpha - 1.0)
 
     def slopes(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
         """The least and the largest slope over intervals, outward."""
@@ -149,6 +163,8 @@ class Activation:
         size = np.maximum(np.abs(lower), np.abs(upper))
         if self.name == "relu":
             return np.zeros_like(size)
+        if self.name == "power":
+            size = (1.0 + np.abs(self.values(lower, upper)).max(axis=0)) * (1.0 + abs(self.alpha))
         error = LIBRARY_UNITS * unit * (1.0 + size) + np.where(upper >= self.off_from, self.off, 0.0)
         return np.where(np.isfinite(size), error, np.inf)
 
@@ -207,6 +223,14 @@ _ERFC = np.frompyfunc(math.erfc, 1, 1)
 def _sigmoid(z: Floats) -> Floats:
     small = np.exp(-np.abs(z))
     return np.where(z >= 0.0, 1.0, small) / (1.0 + small)
+
+
+def _power(exponent: float, z: Floats) -> Floats:
+    if exponent > 1.0:
+        return np.clip(z, 0.0, 1.0) ** exponent / exponent + np.maximum(z - 1.0, 0.0)
+    logarithm = np.log(np.maximum(z, 1.0))
+    grown = logarithm if exponent == 0.0 else np.expm1(exponent * logarithm) / exponent
+    return -(grown + np.minimum(z - 1.0, 0.0))
 
 
 def _inner(z: Floats) -> Floats:

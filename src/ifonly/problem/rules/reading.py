@@ -19,7 +19,7 @@ from fractions import Fraction
 from math import ceil, floor, inf
 from typing import TypeAlias
 
-from ifonly.errors import QuestionError
+from ifonly.errors import QuestionError, RuleError
 from ifonly.printing import shown
 from ifonly.problem.accepted import Accepted
 from ifonly.problem.constraints import (
@@ -41,7 +41,7 @@ from ifonly.problem.rules.derived import Derived, check_derived
 from ifonly.problem.rules.formulas import Compare, Every, Formula, Member
 from ifonly.problem.rules.normal import AtLeast
 from ifonly.problem.rules.rule import Rule
-from ifonly.problem.rules.spelling import spelled
+from ifonly.problem.rules.spelling import side_by_side, spelled
 from ifonly.problem.rules.unclear import unclear
 from ifonly.problem.support import Actionable, MaxChanges, OnlyWith
 from ifonly.problem.words import show_name, suggestion, tokens, wrong
@@ -78,7 +78,10 @@ def read_constraint(text: str, schema: Schema, mark: DecimalMark = DecimalMark.P
     if stated is not None:
         stated.check(schema)
         return stated
-    rule = Rule(text)
+    try:
+        rule = Rule(text)
+    except RuleError as error:
+        raise side_by_side(text, schema) or error from None
     rule.check(schema)
     return _by_feature(rule, schema) or rule
 

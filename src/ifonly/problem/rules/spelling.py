@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from difflib import get_close_matches
+from itertools import pairwise, takewhile
 
 from ifonly.caching import cached
-from ifonly.problem.words import KEYWORDS, quoted, show_name
+from ifonly.errors import RuleError
+from ifonly.problem.words import KEYWORDS, quoted, show_name, tokens, wrong
 from ifonly.schema import Choice, Schema
 
 _SIGNS = re.escape("()[]%$€£#:?°@")
@@ -47,6 +50,28 @@ def spelled(text: str, schema: Schema) -> str:
     named = text if found is None else found.sub(as_name, text)
     parts = re.split(f"({_QUOTED})", named)
     return "".join(part if i % 2 else _plain(part) for i, part in enumerate(parts))
+
+
+def side_by_side(text: str, schema: Schema) -> RuleError | None:
+    """What is wrong where words follow one another that are no name together: a name that was meant, or what may come
+    after a name."""
+    read = tokens(text)
+    for i, (first, second) in enumerate(pairwise(read)):
+        if second.kind != "word" or second.value in KEYWORDS | SENTENCES or first.kind not in ("word", "text"):
+            continue
+        if first.value in schema.names:
+            name = show_name(first.value)
+            hint = f"after {name} comes a comparison, such as >=, or words in English, such as {name} is fixed"
+            return wrong(text, second.start, second.end, f"Unexpected '{second.value}': {hint}")
+        if first.kind == "text" or first.value in KEYWORDS:
+            continue
+        words = [one.value for one in takewhile(lambda one: one.kind == "word" and one.value not in KEYWORDS, read[i:])]
+        several = " ".join(words)
+        meant = get_close_matches(several, [name for name in schema.names if " " in name], n=1)
+        if meant:
+            end = read[i + len(words) - 1].end
+            return wrong(text, first.start, end, f"There is no feature '{several}'; did you mean '{meant[0]}'?")
+    return None
 
 
 def _plain(text: str) -> str:

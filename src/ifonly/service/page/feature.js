@@ -1,7 +1,7 @@
 // One feature of the person: its value, by slider, field or buttons, and what may change of it, one click each.
 
 import { costIcon, el, newId, icon, setText, segments, set, show } from "./dom.js";
-import { aimed, isNumber, label, number, options, parsed, same, shown, stepOf, unitOf } from "./format.js";
+import { aimed, amount, isNumber, label, number, options, parsed, same, shown, stepOf, unitOf } from "./format.js";
 import { Limits } from "./limits.js";
 import { COSTS } from "./question.js";
 import { place } from "./marks.js";
@@ -166,7 +166,7 @@ export class FeatureRow {
     const { feature, value, settings } = this;
     if (isNumber(feature) && this.field && this.slider) {
       const known = typeof value === "number";
-      const text = known ? number(value) : "";
+      const text = known ? amount(feature, value) : "";
       if (document.activeElement !== this.field && !this.field.hasAttribute("aria-invalid")) this.field.value = text;
       if (known) this.slider.value = String(value);
       set(this.slider, { "aria-valuetext": shown(feature, value) });

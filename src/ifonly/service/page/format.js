@@ -28,6 +28,12 @@ export function number(value) {
   return format({ maximumFractionDigits: 17 }).format(value);
 }
 
+/** A number of a feature; amounts of money with cents have both: 7.30, not 7.3. @param {Feature} feature @param {number} value */
+export function amount(feature, value) {
+  const cents = SIGNS.includes(unitOf(feature) || "none") && !Number.isInteger(value);
+  return cents ? format({ minimumFractionDigits: 2, maximumFractionDigits: 17 }).format(value) : number(value);
+}
+
 /** A few digits, for what is only looked at. @param {number} value */
 export function rounded(value, digits = 3) {
   return format({ maximumSignificantDigits: digits }).format(value);
@@ -104,7 +110,7 @@ export function shown(feature, value) {
     if (option !== null) return typeof option === "boolean" ? t(option ? "yes" : "no") : String(option);
   }
   if (value === null) return t("no_value");
-  const text = typeof value === "number" ? number(value) : String(value);
+  const text = typeof value === "number" ? amount(feature, value) : String(value);
   const unit = unitOf(feature);
   if (!unit) return text;
   if (SIGNS.includes(unit) && currentLanguage() === "en") return text.startsWith("-") ? `-${unit}${text.slice(1)}` : `${unit}${text}`;

@@ -1,7 +1,7 @@
 // The limits of a feature: a least and a greatest number by two thumbs and two fields, or the options that would do.
 
 import { el, newId, set, show } from "./dom.js";
-import { aimed, isNumber, label, number, options, parsed, shown, stepOf, unitOf } from "./format.js";
+import { aimed, amount, isNumber, label, options, parsed, shown, stepOf, unitOf } from "./format.js";
 import { place } from "./marks.js";
 import { has } from "./question.js";
 import { t } from "./words.js";
@@ -95,7 +95,7 @@ export class Limits {
     for (const [end, value] of /** @type {[End, number][]} */ ([[least, lower], [most, upper]])) {
       end.thumb.value = String(value);
       set(end.thumb, { "aria-valuetext": shown(feature, value) });
-      if (document.activeElement !== end.field || end.field.value === "") end.field.value = number(value);
+      if (document.activeElement !== end.field || end.field.value === "") end.field.value = amount(feature, value);
     }
     least.thumb.classList.toggle("front", lower > (feature.lower + feature.upper) / 2);
     place(span, feature, lower, upper);

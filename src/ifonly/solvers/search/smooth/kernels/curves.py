@@ -22,6 +22,7 @@ from ifonly.solvers.search.kernels.layout import INNER
 from ifonly.solvers.search.smooth.kernels.layout import (
     GELU,
     GELU_TANH,
+    POWER,
     RELU,
     SIGMOID,
     SILU,
@@ -47,6 +48,16 @@ def _sigmoid(z):
 
 
 @njit(**INNER)
+def _power(exponent, z):
+    """A power of z, scaled: see `model.smooth.activations`."""
+    if exponent > 1.0:
+        return min(max(z, 0.0), 1.0) ** exponent / exponent + max(z - 1.0, 0.0)
+    logarithm = math.log(max(z, 1.0))
+    grown = logarithm if exponent == 0.0 else math.expm1(exponent * logarithm) / exponent
+    return -(grown + min(z - 1.0, 0.0))
+
+
+@njit(**INNER)
 def value(code, alpha, z):
     """The activation of z."""
     if code == RELU:
@@ -63,6 +74,8 @@ def value(code, alpha, z):
         return z * _sigmoid(2.0 * INNER_FACTOR * z * (1.0 + CUBIC_FACTOR * z * z))
     if code == SILU:
         return z * _sigmoid(z)
+    if code == POWER:
+        return _power(alpha, z)
     return z if z > 0.0 else alpha * math.expm1(z)
 
 
@@ -87,6 +100,8 @@ def slope(code, alpha, z):
     if code == SILU:
         part = _sigmoid(z)
         return part + z * part * (1.0 - part)
+    if code == POWER:
+        return -(max(z, 1.0) ** (alpha - 1.0)) if alpha < 1.0 else min(max(z, 0.0), 1.0) ** (alpha - 1.0)
     return 1.0 if z > 0.0 else alpha * math.exp(z)
 
 

@@ -19,12 +19,13 @@ SIZE, MATTERS = layout.FLOAT_ROWS + 6, layout.FLOAT_ROWS + 7
 """The largest absolute value of the activation; 1 if it may be anything but 0."""
 SMOOTH_ROWS = layout.FLOAT_ROWS + 8
 
-RELU, TANH, SIGMOID, SOFTPLUS, GELU, GELU_TANH, SILU, ELU = range(8)
+RELU, TANH, SIGMOID, SOFTPLUS, GELU, GELU_TANH, SILU, ELU, POWER = range(9)
 """As in `model.smooth.activations.NAMES`."""
 
 
 class SmoothPack(NamedTuple):
-    """A question: the fields of `Pack`, and the activation of each hidden neuron with ELU's alpha.
+    """A question: the fields of `Pack`, and the activation of each hidden neuron with ELU's alpha or a power's
+    exponent.
 
     Not fields of `Pack` itself: two more arrays in every call made the search of ReLU networks 3 to 5 % slower.
     """
