@@ -109,9 +109,7 @@ def _with_causes() -> list[Any]:
     ):
         model = network_model(Network.of([([weights], [bias])]), schema, classes=("denied", "approved"))
         people = {"Alice": {"salary": 75_000, "balance": 25_000, "rent": 900}}
-        found.append(
-            RegisteredModel(name=name, title=title, explainer=Explainer(model), people=people, causes=causes)
-        )
+        found.append(RegisteredModel(name=name, title=title, explainer=Explainer(model), people=people, causes=causes))
     return found
 
 

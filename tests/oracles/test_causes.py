@@ -73,6 +73,15 @@ def test_equations_of_trees_against_trying_all_actions(seed: int, trees: bool) -
 @pytest.mark.long(keep=4)
 @pytest.mark.parametrize("trees", [False, True])
 @pytest.mark.parametrize("seed", range(CASES))
+def test_all_kinds_of_constraints_and_steps_against_trying_all_actions(seed: int, trees: bool) -> None:
+    case = causal_case(seed, 8 if seed % 4 == 1 else 5, trees=trees, kinds=4, varied=True)
+    target = other(case)
+    check(case, target, asked(case, target), cheapest_by_trying(case, target))
+
+
+@pytest.mark.long(keep=4)
+@pytest.mark.parametrize("trees", [False, True])
+@pytest.mark.parametrize("seed", range(CASES))
 def test_all_kinds_of_equations_against_a_program_of_the_whole(seed: int, trees: bool) -> None:
     case = real_case(seed + 100, trees=trees, numbers=True)
     target = other(case)
