@@ -13,7 +13,7 @@ from random_causes import CausalCase, causal_case, real_case
 from ifonly import CausalModel, ClassTarget, Explainer, LinearEquation, Query, Real, datasets
 from ifonly.answering import recourse
 from ifonly.answering.action_bounds import ActionBounds, ReachableRows
-from ifonly.answering.leaf_bounds import Leaves
+from ifonly.answering.leaf_bounds import TreeLeaves
 from ifonly.causes.causal_model import value_ends
 from ifonly.problem import Question
 from ifonly.problem.parts import UnrolledColumns
@@ -58,7 +58,7 @@ class Tried(NamedTuple):
 def tried(case: CausalCase, rng: np.random.Generator) -> Tried:
     order, target = case.causes.order, ClassTarget("yes")
     trees = case.model.function.as_trees()
-    leaves = None if trees is None else Leaves.of(trees, UnrolledColumns(case.schema).start)
+    leaves = None if trees is None else TreeLeaves.of(trees, UnrolledColumns(case.schema).start)
     query = Query(target=target, distance=case.distance)
     bounds = ActionBounds.of(case.model, target, case.causes, query, leaves)
     assert bounds is not None

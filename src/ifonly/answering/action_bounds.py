@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.answering.leaf_bounds import LeafBounds, Leaves
+from ifonly.answering.leaf_bounds import LeafBounds, TreeLeaves
 from ifonly.caching import cached_property
 from ifonly.causes import CausalModel
 from ifonly.causes.causal_model import TIE, value_ends
@@ -96,7 +96,7 @@ class ActionBounds:
 
     @classmethod
     def of(
-        cls, model: Model, target: Target, causes: CausalModel, query: Query, leaves: Leaves | None = None
+        cls, model: Model, target: Target, causes: CausalModel, query: Query, leaves: TreeLeaves | None = None
     ) -> ActionBounds | None:
         """None where the model is no ReLU network or trees with these leaves, or what is asked of it is not linear."""
         curved = isinstance(target, ProbabilityTarget) and target.curved(model)

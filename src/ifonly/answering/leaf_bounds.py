@@ -25,7 +25,7 @@ ROOM = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Leaves:
+class TreeLeaves:
     """All leaves of trees: what each asks of a row, tree by tree."""
 
     low: Floats
@@ -40,7 +40,7 @@ class Leaves:
     """(tree): its first leaf."""
 
     @classmethod
-    def of(cls, trees: Trees, start: NDArray[np.int64]) -> Leaves | None:
+    def of(cls, trees: Trees, start: NDArray[np.int64]) -> TreeLeaves | None:
         """Found level by level; None where the tables would be very large."""
         nodes, count = trees.ensemble.nodes, len(trees.schema)
         width = int(start[-1])
@@ -87,7 +87,7 @@ def _side(
 class LeafBounds:
     """The leaves of a model's trees under one question, whose costs `lowered` has."""
 
-    leaves: Leaves
+    leaves: TreeLeaves
     lowered: Lowered
     values: Floats
     """(condition, leaf): what it adds."""
@@ -95,7 +95,7 @@ class LeafBounds:
     """(condition): what the leaves add up to, at least, wherever the model decides so."""
 
     @classmethod
-    def of(cls, question: Question, lowered: Lowered, leaves: Leaves) -> LeafBounds:
+    def of(cls, question: Question, lowered: Lowered, leaves: TreeLeaves) -> LeafBounds:
         summed = SummedTrees.of(question.model.function)
         c, d = question.conditions
         factor, (start, shift) = summed.factor, summed.summing[:2]

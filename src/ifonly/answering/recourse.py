@@ -24,7 +24,7 @@ from ifonly.answering.action_bounds import ActionBounds
 from ifonly.answering.answerer import Answerer
 from ifonly.answering.branching import Spent
 from ifonly.answering.checked_solver import prepared_cache
-from ifonly.answering.leaf_bounds import Leaves
+from ifonly.answering.leaf_bounds import TreeLeaves
 from ifonly.answering.proposals import accepted
 from ifonly.answering.reasons import find_reasons
 from ifonly.answering.runner import QueryRunner
@@ -209,10 +209,10 @@ class RecourseAnswerer:
         return KnownBounds(ActionBounds.of(self.answerer.model, target, causes, query, self._leaves))
 
     @cached_property
-    def _leaves(self) -> Leaves | None:
+    def _leaves(self) -> TreeLeaves | None:
         """Of a model that is trees."""
         trees = self.answerer.model.function.as_trees()
-        return None if trees is None else Leaves.of(trees, UnrolledColumns(self.schema).start)
+        return None if trees is None else TreeLeaves.of(trees, UnrolledColumns(self.schema).start)
 
     # size: what a question is made of
     def _known(
