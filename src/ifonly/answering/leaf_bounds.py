@@ -6,7 +6,9 @@ costs no more than that. The best leaf in reach of each tree, added up, bounds e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,33 +44,50 @@ class TreeLeaves:
     @classmethod
     def of(cls, trees: Trees, start: NDArray[np.int64]) -> TreeLeaves | None:
         """Found level by level; None where the tables would be very large."""
-        nodes, count = trees.ensemble.nodes, len(trees.schema)
-        width = int(start[-1])
-        if len(trees.ensemble.values) * (2 * count + width) > MOST_NUMBERS:
+        nodes, roots, count = trees.ensemble.nodes, trees.ensemble.roots, len(trees.schema)
+        if len(trees.ensemble.values) * (2 * count + int(start[-1])) > MOST_NUMBERS:
             return None
-        here = trees.ensemble.roots.astype(np.intp)
-        tree, every = np.arange(len(here)), len(here)
-        low, high = np.full((every, count), -np.inf), np.full((every, count), np.inf)
-        options, done = np.ones((every, width), dtype=np.bool_), []
+        here, tree = roots.astype(np.intp), np.arange(len(roots))
+        boxes = LeafBoxes.everything(len(roots), count, int(start[-1]))
+        done: list[tuple[NDArray[np.intp], NDArray[np.intp], LeafBoxes]] = []
         while len(here):
             leaf = nodes.column[here] < 0
-            done.append((tree[leaf], low[leaf], high[leaf], options[leaf], nodes.leaf[here[leaf]]))
-            here, tree, low, high, options = (part[~leaf] for part in (here, tree, low, high, options))
-            sides = [_side(trees, start, here, (low, high, options), left) for left in (True, False)]
+            done.append((tree[leaf], nodes.leaf[here[leaf]].astype(np.intp), boxes.part(leaf)))
+            here, tree, boxes = here[~leaf], tree[~leaf], boxes.part(~leaf)
+            boxes = LeafBoxes.joined([_side(trees, start, here, boxes, left=left) for left in (True, False)])
             here = np.concatenate([nodes.left[here], nodes.right[here]]).astype(np.intp)
             tree = np.concatenate([tree, tree])
-            low, high, options = (np.concatenate(parts) for parts in zip(*sides, strict=True))
-        tree, low, high, options, row = (np.concatenate(parts) for parts in zip(*done, strict=True))
+        tree, row = (np.concatenate([one[k] for one in done]) for k in (0, 1))
         order = np.argsort(tree, kind="stable")
-        first = np.searchsorted(tree[order], np.arange(every))
-        return cls(low[order], high[order], options[order], row[order].astype(np.intp), first)
+        boxes = LeafBoxes.joined([one[2] for one in done]).part(order)
+        first = np.searchsorted(tree[order], np.arange(len(roots)))
+        return cls(boxes.low, boxes.high, boxes.options, row[order], first)
 
 
-def _side(
-    trees: Trees, start: NDArray[np.int64], here: NDArray[np.intp], box: tuple[Floats, Floats, Mask], left: bool
-) -> tuple[Floats, Floats, Mask]:
+class LeafBoxes(NamedTuple):
+    """What nodes of trees ask of a row, as the leaves do."""
+
+    low: Floats
+    high: Floats
+    options: Mask
+
+    @classmethod
+    def everything(cls, count: int, features: int, width: int) -> LeafBoxes:
+        low, high = np.full((count, features), -np.inf), np.full((count, features), np.inf)
+        return cls(low, high, np.ones((count, width), dtype=np.bool_))
+
+    @classmethod
+    def joined(cls, each: Sequence[LeafBoxes]) -> LeafBoxes:
+        low, high = np.concatenate([one.low for one in each]), np.concatenate([one.high for one in each])
+        return cls(low, high, np.concatenate([one.options for one in each]))
+
+    def part(self, which: NDArray[Any]) -> LeafBoxes:
+        return LeafBoxes(self.low[which], self.high[which], self.options[which])
+
+
+def _side(trees: Trees, start: NDArray[np.int64], here: NDArray[np.intp], boxes: LeafBoxes, *, left: bool) -> LeafBoxes:
     """What is left of boxes on one side of their nodes."""
-    nodes, (low, high, options) = trees.ensemble.nodes, (part.copy() for part in box)
+    nodes, low, high, options = trees.ensemble.nodes, boxes.low.copy(), boxes.high.copy(), boxes.options.copy()
     column, chosen = nodes.column[here], nodes.chosen[here]
     number = np.flatnonzero(chosen < 0)
     at, cut = (number, column[number]), nodes.threshold[here[number]]
@@ -80,7 +99,7 @@ def _side(
         columns = slice(int(start[column[k]]), int(start[column[k] + 1]))
         inside = trees.ensemble.sets[chosen[k], : columns.stop - columns.start]
         options[k, columns] &= inside if left else ~inside
-    return low, high, options
+    return LeafBoxes(low, high, options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +160,7 @@ class LeafBounds:
                 fits = (high[:, g, None] > leaves.low[:, g]) & (low[:, g, None] <= leaves.high[:, g])
             else:
                 columns = slice(int(costs.start[g]), int(costs.start[g + 1]))
-                fits = (options[:, None, columns] & leaves.options[:, columns]).any(axis=2)
+                fits = np.asarray((options[:, None, columns] & leaves.options[:, columns]).any(axis=2))
             inside &= fits | able[:, g, None]
         return inside
 
