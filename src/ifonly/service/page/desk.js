@@ -73,8 +73,7 @@ class Desk {
   }
 
   wire() {
-    const model = select("model");
-    model.addEventListener("change", () => void this.open(model.value));
+    select("model").addEventListener("change", () => void this.open(select("model").value));
     select("language").addEventListener("change", () => this.changeLanguage(select("language").value));
     select("look").addEventListener("change", () => set(document.documentElement, { "data-look": select("look").value }));
     select("target").addEventListener("change", () => this.ask((question) => {
