@@ -384,13 +384,17 @@ def _cost(case: CausalCase, before: Any, chosen: Any) -> float:
             return sum(parts) / size
 
 
-def real_case(seed: int, trees: bool = False, numbers: bool = False) -> CausalCase:
+def real_case(seed: int, trees: bool = False, numbers: bool = False, mixed: bool = False) -> CausalCase:
     """Real numbers, linear equations, l1: 3 to 6 features in a random graph, a linear model or a ReLU network; or 3 of
-    them and a few trees. With `numbers` 3 to 8, some of them whole numbers, and equations of all kinds."""
-    rng = np.random.default_rng([seed, 7])
+    them and a few trees. With `numbers` 3 to 8, some of them whole numbers, and equations of all kinds; `mixed`: some of
+    these have two values, or levels."""
+    rng = np.random.default_rng([seed, 17] if mixed else [seed, 7])
     n = int(rng.integers(3, 9)) if numbers else 3 if trees else int(rng.integers(3, 7))
     whole = rng.random(n) < 0.3 if numbers else np.zeros(n, dtype=bool)
-    schema = Schema([Integer(f"x{g}", -2, 3) if whole[g] else Real(f"x{g}", -2.0, 3.0) for g in range(n)])
+    features = [Integer(f"x{g}", -2, 3) if whole[g] else Real(f"x{g}", -2.0, 3.0) for g in range(n)]
+    if mixed:
+        features = [_with_options(f, rng) if isinstance(f, Integer) or rng.random() < 0.3 else f for f in features]
+    schema = Schema(features)
     equations: dict[str, Any] = {}
     functions: dict[str, Any] = {}
     for g in range(1, n):
@@ -405,6 +409,13 @@ def real_case(seed: int, trees: bool = False, numbers: bool = False) -> CausalCa
         fitted = _fitted_like(case.model, rng, trees=3, depth=2)
         case = replace(case, model=import_model(fitted, schema), fitted=fitted)
     return case
+
+
+def _with_options(feature: Any, rng: np.random.Generator) -> Any:
+    """A feature whose values in a point are 0, 1, ..., each as one column."""
+    if rng.random() < 0.5:
+        return Binary(feature.name)
+    return Ordinal(feature.name, ["a", "b", "c", "d"][: int(rng.integers(3, 5))], encoding="code")
 
 
 def chained_case(seed: int) -> CausalCase:
@@ -425,16 +436,19 @@ def _asked_of(
     schema: Schema, equations: dict[str, Any], functions: dict[str, Any], rng: np.random.Generator
 ) -> CausalCase:
     """A person, a linear model or a network, and an l1 cost."""
-    n, whole = len(schema), [isinstance(f, Integer) for f in schema.features]
+    n, whole = len(schema), [not isinstance(f, Real) for f in schema.features]
     causes = CausalModel(schema, equations, holding=float(rng.choice([0.0, 0.01, 0.1])))
     hidden = int(rng.choice([0, 4, 6]))
     shapes = [(1, n)] if not hidden else [(hidden, n), (1, hidden)]
     layers = [(rng.normal(size=shape), rng.normal(size=shape[0]) * 0.5) for shape in shapes]
     model = network_model(Network.of(layers), schema, classes=("no", "yes"))
-    person = {  # clear of the cuts of trees, which are at hundredths
+    person: dict[str, Any] = {  # clear of the cuts of trees, which are at hundredths
         name: float(np.round(rng.uniform(-1.5, 2.5), 0 if whole[g] else 3)) + (0.0 if whole[g] else 0.0005)
         for g, name in enumerate(schema.names)
     }
+    for feature in schema.features:
+        if isinstance(feature, Binary | Ordinal):
+            person[feature.name] = feature.value(_any_value(feature, rng))
     weights = {name: float(rng.choice([0.5, 1.0, 2.0])) for name in schema.names}
     return CausalCase(schema, causes, model, person, Distance("l1", weights=weights), (), functions)
 
