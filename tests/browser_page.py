@@ -58,6 +58,7 @@ def registry() -> Any:
         RegisteredModel(name="ranked", title="Three classes", explainer=Explainer(ranked),
               people={"Ann": {"years": 3, "debt": 400, "rating": "low", "job": None}}),
         *_with_certificates(),
+        *_with_causes(),
     ])  # fmt: skip
 
 
@@ -88,6 +89,28 @@ def _with_certificates() -> list[Any]:
         RegisteredModel(name="ruled", title="Under rules", explainer=ruled, people=people),
         RegisteredModel(name="forest", title="Trees", explainer=Explainer(forest), people=people),
     ]
+
+
+def _with_causes() -> list[Any]:
+    """A bank for which a larger balance speaks, and one for which it does not; the balance follows from the salary."""
+    from ifonly import CausalModel, Explainer, LinearEquation, Network, Real, Schema
+    from ifonly.model import network_model
+    from ifonly.service import RegisteredModel
+
+    schema = Schema([
+        Real("salary", 0, 400_000, step=1, label="Salary", unit="EUR"),
+        Real("balance", -50_000, 100_000, step=1, label="Balance", unit="EUR"),
+        Real("rent", 0, 5_000, step=1, label="Rent", unit="EUR"),
+    ]).labelled({"salary": "Gehalt", "balance": "Guthaben", "rent": "Miete"}, language="de")  # fmt: skip
+    causes, found = CausalModel(schema, {"balance": LinearEquation({"salary": 0.3})}), []
+    for name, title, weights, bias in (
+        ("causes", "With causes", [1.0, 5.0, 0.0], -224_999.0),
+        ("held", "Against causes", [1.0, -2.0, 0.0], -30_000.0),
+    ):
+        model = network_model(Network.of([([weights], [bias])]), schema, classes=("denied", "approved"))
+        people = {"Alice": {"salary": 75_000, "balance": 25_000, "rent": 900}}
+        found.append(RegisteredModel(name=name, title=title, explainer=Explainer(model), people=people, causes=causes))
+    return found
 
 
 def main() -> None:

@@ -253,20 +253,20 @@ GRAPHS: dict[str, tuple[dict[str, list[str]], tuple[str, ...]]] = {
 @click.command("causes")
 @click.option("--rows", type=click.IntRange(1), default=100, show_default=True, help="People per model.")
 @click.option("--peers", type=click.IntRange(0), default=10, show_default=True, help="Of them, also by other methods.")
-@click.option("--only", type=click.Choice(["literature", "data", "forests"]), help="Only these models.")
+@click.option("--only", type=click.Choice(["literature", "german", "data", "forests"]), help="Only these models.")
 @click.option(
     "--equations", type=click.Choice(["linear", "network", "boosted"]), default="linear", help="For the data."
 )
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="What one answer may take.")
 def command(rows: int, peers: int, only: str | None, seconds: float, equations: str) -> None:
     """The cheapest action under causes: time, cost, other methods, and the nearest row that ignores causes."""
-    if only in (None, "literature"):
+    if only in (None, "literature", "german"):
         table = Table("model", "people", "proven", "ms median", "worst", "grid", "gradient", "program")
-        for make in (three, six, german):
+        for make in (german,) if only == "german" else (three, six, german):
             table.add_row(*_of_literature(make(np.random.default_rng(0)), rows, peers))
         console().print(table)
         console().print(f"Of the first {peers} people: how many times our cost they pay, median; how many fail.")
-    if only != "literature":
+    if only not in ("literature", "german"):
         times = ("ms median", "worst", "explain ms", "worst")
         table = Table("data", "people", "proven", *times, "cost", "nearest row as actions", "of which fail")
         for name in GRAPHS:

@@ -16,7 +16,7 @@ import numpy as np
 from random_causes import CausalCase, estimators
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from ifonly import ClassTarget, Integer, LinearEquation, ModelEquation
+from ifonly import ClassTarget, Integer, LinearEquation, ModelEquation, Ordinal, Real
 
 BIG = 60.0
 CLEAR = 1e-7
@@ -128,14 +128,17 @@ def _leaves(tree: Any) -> list[tuple[int, list[tuple[int, float, bool]], float]]
 
 
 def cheapest_by_program(case: CausalCase, target: ClassTarget) -> float:
-    """The least cost; infinity where no action does it. All features are numbers."""
+    """The least cost; infinity where no action does it. All features are one column each."""
     schema, before, n = case.schema, case.schema.read(case.person), len(case.schema)
     program, weight = Program(), case.distance.weight_vector(schema)
-    steps = [isinstance(f, Integer) for f in schema.features]
-    ends = [(f.lower, f.upper) for f in schema.features]  # type: ignore[union-attr]
+    steps = [not isinstance(f, Real) for f in schema.features]
+    ends = [
+        (f.lower, f.upper) if isinstance(f, Real | Integer) else (0.0, len(f.options) - 1.0) for f in schema.features
+    ]
+    levels = [len(f.levels) if isinstance(f, Ordinal) else 0 for f in schema.features]  # a step costs 1 of so many
     x = [program.variable(*ends[g], whole=steps[g]) for g in range(n)]
     for g, name in enumerate(schema.names):
-        moved = program.variable(0.0, BIG, cost=float(weight[g]) / (ends[g][1] - ends[g][0]) / n)
+        moved = program.variable(0.0, BIG, cost=float(weight[g]) / (levels[g] or ends[g][1] - ends[g][0]) / n)
         put = program.variable(*ends[g], whole=steps[g])
         program.add({moved: 1.0, put: -1.0}, -before[g])
         program.add({moved: 1.0, put: 1.0}, before[g])

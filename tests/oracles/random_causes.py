@@ -22,13 +22,19 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeRegressor
 
 from ifonly import (
+    Allowed,
     Binary,
     Categorical,
     Distance,
     Fixed,
     Integer,
+    MaxChanges,
+    MaxDelta,
     Network,
+    OnlyDown,
+    OnlyUp,
     Ordinal,
+    Range,
     Real,
     Rule,
     Schema,
@@ -60,12 +66,12 @@ class CausalCase:
     """The trees that decide, as scikit-learn has them."""
 
 
-def causal_case(seed: int, most: int = 5, trees: bool = False, kinds: int = 3) -> CausalCase:
+def causal_case(seed: int, most: int = 5, trees: bool = False, kinds: int = 3, varied: bool = False) -> CausalCase:
     """From 3 features to `most`; the model is a linear one, a network, or with `trees` a forest or boosted trees. With 4
-    kinds of equations, some are trees."""
-    rng = np.random.default_rng(seed)
+    kinds of equations, some are trees; `varied`: also steps of other sizes, and constraints of all kinds."""
+    rng = np.random.default_rng([seed, 13] if varied else seed)
     n = int(rng.integers(3, most + 1))
-    features = [_feature(f"x{g}", rng) for g in range(n)]
+    features = [_varied_feature(f"x{g}", rng) if varied else _feature(f"x{g}", rng) for g in range(n)]
     schema = Schema(features)
     equations: dict[str, Any] = {}
     functions: dict[str, Any] = {}
@@ -91,11 +97,13 @@ def causal_case(seed: int, most: int = 5, trees: bool = False, kinds: int = 3) -
     weights = {f.name: float(rng.choice([0.5, 1.0, 3.0])) for f in features}
     ordered = [f.name for f in features if not isinstance(f, Categorical)]
     directions = {"up": {name: 2.0 for name in ordered if rng.random() < 0.3}} if rng.random() < 0.5 else {}
-    constraints: list[AnyConstraint] = [Steps(f.name, STEP) for f in features if isinstance(f, Real)]
+    constraints: list[AnyConstraint] = [Steps(f.name, STEP) for f in features if isinstance(f, Real) and f.grid is None]
     constraints += [Fixed(f.name) for f in features if rng.random() < 0.2]
     numbers = [f.name for f in features if isinstance(f, Real | Integer)]
     if len(numbers) >= 2 and rng.random() < 0.3:
         constraints.append(Rule(f"{numbers[0]} + {numbers[-1]} <= {float(rng.integers(1, 6)) + 0.25}"))
+    if varied:
+        constraints += _varied_constraints(schema, schema.read(person), rng)
     if trees:
         model = import_model(_fitted_like(model, rng), schema)
     case = CausalCase(
@@ -137,10 +145,53 @@ def _feature(name: str, rng: np.random.Generator) -> Any:
             return Real(name, -1.0, 3.0)
 
 
-def _any_value(feature: Any, rng: np.random.Generator) -> float:
+def _varied_feature(name: str, rng: np.random.Generator) -> Any:
+    match int(rng.integers(0, 8)):
+        case 0:
+            return Integer(name, -2, 6, step=2)
+        case 1:
+            return Binary(name, ("low", "high"))
+        case 2:
+            return Real(name, -1.0, 3.0, step="0.4")
+        case 3:
+            return Ordinal(name, [1, 5, 9, 12])
+        case _:
+            return _feature(name, rng)
+
+
+def _varied_constraints(schema: Schema, before: Any, rng: np.random.Generator) -> list[AnyConstraint]:
+    """On actions and on rows that follow; the person's own row meets all of them."""
+    found: list[AnyConstraint] = []
+    for feature, own in zip(schema.features, before.tolist(), strict=True):
+        number = isinstance(feature, Real | Integer)
+        match int(rng.integers(0, 8)):
+            case 0 if number:
+                found.append(MaxDelta(feature.name, float(rng.choice([1.0, 2.0]))))
+            case 1 if number:
+                found.append(Range(feature.name, max(feature.lower, own - 2.0), min(feature.upper, own + 2.0)))
+            case 2 if not isinstance(feature, Categorical):
+                found.append(OnlyUp(feature.name) if rng.random() < 0.5 else OnlyDown(feature.name))
+            case 3 if not number:
+                options = [o for k, o in enumerate(feature.options) if k == own or rng.random() < 0.6]
+                found.append(Allowed(feature.name, options))
+    return [*found, MaxChanges(int(rng.integers(1, 4)))] if rng.random() < 0.4 else found
+
+
+def values_of(feature: Any) -> list[float]:
+    """All values in a point, of a feature that has few."""
+    if isinstance(feature, Integer):
+        return [feature.lower + k * feature.step for k in range(feature.count)]
     if isinstance(feature, Real):
+        assert feature.grid is not None
+        return [feature.grid.value(k) for k in range(feature.grid.steps + 1)]
+    return [float(k) for k in range(feature.count)]
+
+
+def _any_value(feature: Any, rng: np.random.Generator) -> float:
+    if isinstance(feature, Real) and feature.grid is None:
         return float(np.round(rng.uniform(-1.0, 3.0), 3)) if rng.random() < 0.8 else float(rng.choice([-1.0, 3.0]))
-    return float(rng.integers(0, feature.count))
+    values = values_of(feature)
+    return float(values[int(rng.integers(0, len(values)))])
 
 
 def _largest(schema: Schema) -> list[float]:
@@ -162,7 +213,7 @@ def _equation(
         return _trees(causes, parents, rng)
     if kind == 0 and all(not isinstance(f, Real) for f in causes):
         values = {}
-        for key in itertools.product(*([f.value(float(k)) for k in range(f.count)] for f in causes)):
+        for key in itertools.product(*([f.value(v) for v in values_of(f)] for f in causes)):
             values[key] = float(np.round(rng.normal() * 1.5, 2))
         table = TableEquation(names, values)
         return table, lambda p: values[tuple(f.value(float(p[g])) for f, g in zip(causes, parents, strict=True))]
@@ -229,15 +280,14 @@ def _choices(case: CausalCase) -> list[list[float | None]]:
         values: list[float | None]
         if feature.name in fixed:
             values = []
-        elif isinstance(feature, Real):
+        elif isinstance(feature, Real) and feature.grid is None:
             steps = range(
                 math.ceil((feature.lower - before[g]) / STEP - 1e-9),
                 math.floor((feature.upper - before[g]) / STEP + 1e-9) + 1,
             )
             values = [float(np.round(before[g] + k * STEP, 9)) for k in steps]
         else:
-            low = feature.lower if isinstance(feature, Integer) else 0.0
-            values = [low + k for k in range(feature.count)]
+            values = list(values_of(feature))
         follows = feature.name in case.functions
         choices.append([None, *(v for v in values if follows or v != before[g])])
     return choices
@@ -253,8 +303,12 @@ def cheapest_by_trying(case: CausalCase, target: ClassTarget) -> float:
     best = math.inf
     rows, costs = [], []
     for chosen in itertools.product(*choices):
-        row = _predicted(case, before, chosen, order, noise)
-        if row is None or not all(rule.allows_row(schema, before, row) for rule in rules):
+        row = _predicted(case, before, chosen, order, noise) if _may_be_done(case, before, chosen) else None
+        if (
+            row is None
+            or not _may_follow(case, before, row)
+            or not all(rule.allows_row(schema, before, row) for rule in rules)
+        ):
             continue
         rows.append(row)
         costs.append(_cost(case, before, chosen))
@@ -264,22 +318,44 @@ def cheapest_by_trying(case: CausalCase, target: ClassTarget) -> float:
     return best
 
 
+def _may_be_done(case: CausalCase, before: Any, chosen: Any) -> bool:
+    """Constraints on what is done."""
+    for one in case.constraints:
+        if isinstance(one, OnlyUp | OnlyDown | MaxDelta):
+            g = case.schema.index(one.feature)
+            if chosen[g] is not None and not one.allows(case.schema.features[g], float(before[g]), float(chosen[g])):
+                return False
+        elif isinstance(one, MaxChanges) and sum(value is not None for value in chosen) > one.most:
+            return False
+    return True
+
+
+def _may_follow(case: CausalCase, before: Any, row: Any) -> bool:
+    """Ranges and allowed values, of the row that follows."""
+    schema = case.schema
+    return all(
+        one.allows(schema.features[g := schema.index(one.feature)], float(before[g]), float(row[g]))
+        for one in case.constraints if isinstance(one, Range | Allowed)
+    )  # fmt: skip
+
+
 def _predicted(case: CausalCase, before: Any, chosen: Any, order: list[int], noise: dict[int, float]) -> Any:
     row = np.array([b if v is None else v for b, v in zip(before, chosen, strict=True)])
     for g in order:
         if chosen[g] is not None:
             continue
         feature, number = case.schema.features[g], case.functions[case.schema.names[g]](row) + noise[g]
-        if isinstance(feature, Real):
+        if isinstance(feature, Real) and feature.grid is None:
             if not feature.lower - 1e-9 <= number <= feature.upper + 1e-9:
                 return None
             row[g] = min(max(number, feature.lower), feature.upper)
             row[g] = before[g] if abs(row[g] - before[g]) < 1e-10 else row[g]
         else:
-            low, high = (feature.lower, feature.upper) if isinstance(feature, Integer) else (0.0, feature.count - 1.0)
-            row[g] = math.floor(number + 0.5 + 1e-9)
-            if not low <= row[g] <= high:
+            values = values_of(feature)
+            place = math.floor((number - values[0]) / (values[1] - values[0]) + 0.5 + 1e-9)
+            if not 0 <= place < len(values):
                 return None
+            row[g] = values[place]
     return row
 
 
@@ -308,13 +384,17 @@ def _cost(case: CausalCase, before: Any, chosen: Any) -> float:
             return sum(parts) / size
 
 
-def real_case(seed: int, trees: bool = False, numbers: bool = False) -> CausalCase:
+def real_case(seed: int, trees: bool = False, numbers: bool = False, mixed: bool = False) -> CausalCase:
     """Real numbers, linear equations, l1: 3 to 6 features in a random graph, a linear model or a ReLU network; or 3 of
-    them and a few trees. With `numbers` 3 to 8, some of them whole numbers, and equations of all kinds."""
-    rng = np.random.default_rng([seed, 7])
+    them and a few trees. With `numbers` 3 to 8, some of them whole numbers, and equations of all kinds; `mixed`: some of
+    these have two values, or levels."""
+    rng = np.random.default_rng([seed, 17] if mixed else [seed, 7])
     n = int(rng.integers(3, 9)) if numbers else 3 if trees else int(rng.integers(3, 7))
     whole = rng.random(n) < 0.3 if numbers else np.zeros(n, dtype=bool)
-    schema = Schema([Integer(f"x{g}", -2, 3) if whole[g] else Real(f"x{g}", -2.0, 3.0) for g in range(n)])
+    features = [Integer(f"x{g}", -2, 3) if whole[g] else Real(f"x{g}", -2.0, 3.0) for g in range(n)]
+    if mixed:
+        features = [_with_options(f, rng) if isinstance(f, Integer) or rng.random() < 0.3 else f for f in features]
+    schema = Schema(features)
     equations: dict[str, Any] = {}
     functions: dict[str, Any] = {}
     for g in range(1, n):
@@ -329,6 +409,13 @@ def real_case(seed: int, trees: bool = False, numbers: bool = False) -> CausalCa
         fitted = _fitted_like(case.model, rng, trees=3, depth=2)
         case = replace(case, model=import_model(fitted, schema), fitted=fitted)
     return case
+
+
+def _with_options(feature: Any, rng: np.random.Generator) -> Any:
+    """A feature whose values in a point are 0, 1, ..., each as one column."""
+    if rng.random() < 0.5:
+        return Binary(feature.name)
+    return Ordinal(feature.name, ["a", "b", "c", "d"][: int(rng.integers(3, 5))], encoding="code")
 
 
 def chained_case(seed: int) -> CausalCase:
@@ -349,16 +436,19 @@ def _asked_of(
     schema: Schema, equations: dict[str, Any], functions: dict[str, Any], rng: np.random.Generator
 ) -> CausalCase:
     """A person, a linear model or a network, and an l1 cost."""
-    n, whole = len(schema), [isinstance(f, Integer) for f in schema.features]
+    n, whole = len(schema), [not isinstance(f, Real) for f in schema.features]
     causes = CausalModel(schema, equations, holding=float(rng.choice([0.0, 0.01, 0.1])))
     hidden = int(rng.choice([0, 4, 6]))
     shapes = [(1, n)] if not hidden else [(hidden, n), (1, hidden)]
     layers = [(rng.normal(size=shape), rng.normal(size=shape[0]) * 0.5) for shape in shapes]
     model = network_model(Network.of(layers), schema, classes=("no", "yes"))
-    person = {  # clear of the cuts of trees, which are at hundredths
+    person: dict[str, Any] = {  # clear of the cuts of trees, which are at hundredths
         name: float(np.round(rng.uniform(-1.5, 2.5), 0 if whole[g] else 3)) + (0.0 if whole[g] else 0.0005)
         for g, name in enumerate(schema.names)
     }
+    for feature in schema.features:
+        if isinstance(feature, Binary | Ordinal):
+            person[feature.name] = feature.value(_any_value(feature, rng))
     weights = {name: float(rng.choice([0.5, 1.0, 2.0])) for name in schema.names}
     return CausalCase(schema, causes, model, person, Distance("l1", weights=weights), (), functions)
 

@@ -3,47 +3,104 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from random_causes import causal_case, real_case
+from random_causes import CausalCase, causal_case, real_case
 
 from ifonly import CausalModel, ClassTarget, Explainer, LinearEquation, Query, Real, datasets
 from ifonly.answering import recourse
 from ifonly.answering.action_bounds import ActionBounds, ReachableRows
+from ifonly.answering.leaf_bounds import TreeLeaves
 from ifonly.causes.causal_model import value_ends
+from ifonly.problem import Question
+from ifonly.problem.parts import UnrolledColumns
 from ifonly.schema import Feature
 
 TRIED = 400
+
+
+class Tried(NamedTuple):
+    """Sets of features that are acted on, and amounts, of which rows that can be reached are compared with bounds."""
+
+    case: CausalCase
+    bounds: ActionBounds
+    sets: list[tuple[int, ...]]
+    acted: NDArray[np.bool_]
+    amount: NDArray[np.float64]
+
+    @property
+    def point(self) -> NDArray[np.float64]:
+        return self.case.schema.read(self.case.person)
+
+    @property
+    def rows(self) -> ReachableRows:
+        people = self.bounds.lowered.domains(self.point[None, :])
+        return ReachableRows(self.bounds, self.point, people, self.acted, self.amount)
+
+    def reached(self, k: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Random rows that follow from actions on set k within its amount."""
+        case, lowered, point, schema = self.case, self.bounds.lowered, self.point, self.case.schema
+        able = self.acted[k] | ~np.isin(np.arange(len(schema)), case.causes.order)
+        drawn = np.column_stack([_drawn(f, rng) for f in schema.features])
+        share = rng.random((TRIED, 1)) ** 4 * lowered.numeric + (~lowered.numeric)
+        real = lowered.numeric & (lowered.step == 0.0)
+        drawn = np.where(real, point + share * (drawn - point), drawn)
+        drawn = np.where(able & (rng.random((TRIED, len(schema))) < rng.random((TRIED, 1))), drawn, point)
+        cheap = np.array([case.distance.between(schema, point, one) <= self.amount[k] for one in drawn])
+        noise = np.tile(case.causes.noise(point[None, :]), (cheap.sum(), 1))
+        rows, inside = case.causes.followed(drawn[cheap], np.tile(self.acted[k], (cheap.sum(), 1)), noise)
+        return np.asarray(rows[inside.all(axis=1)])
+
+
+def tried(case: CausalCase, rng: np.random.Generator) -> Tried:
+    order, target = case.causes.order, ClassTarget("yes")
+    trees = case.model.function.as_trees()
+    leaves = None if trees is None else TreeLeaves.of(trees, UnrolledColumns(case.schema).start)
+    query = Query(target=target, distance=case.distance)
+    bounds = ActionBounds.of(case.model, target, case.causes, query, leaves)
+    assert bounds is not None
+    sets = [some for k in range(len(order) + 1) for some in combinations(order, k)][:32]
+    acted = np.array([[g in some for g in range(len(case.schema))] for some in sets])
+    return Tried(case, bounds, sets, acted, rng.choice([0.01, 0.05, 0.3, 2.0], size=len(sets)))
 
 
 @pytest.mark.long(keep=8)
 @pytest.mark.parametrize("seed", range(150))
 def test_no_action_within_the_amount_exceeds_the_bound(seed: int) -> None:
     case = real_case(seed, numbers=True) if seed % 3 == 2 else causal_case(seed + 4000, 6, kinds=4)
-    rng, schema, target = np.random.default_rng(seed), case.schema, ClassTarget("yes")
-    point, order = schema.read(case.person), case.causes.order
-    query = Query(target=target, distance=case.distance)
-    bounds = ActionBounds.of(case.model, target, case.causes, query)
-    assert bounds is not None
-    sets = [some for k in range(len(order) + 1) for some in combinations(order, k)][:32]
-    acted = np.array([[g in some for g in range(len(schema))] for some in sets])
-    amount = rng.choice([0.01, 0.05, 0.3, 2.0], size=len(sets))
-    most, _ = ReachableRows(bounds, point, bounds.lowered.domains(point[None, :]), acted, amount).conditions()
-    c, d = bounds.lowered.question.conditions
-    for k in range(len(sets)):
-        able = acted[k] | ~np.isin(np.arange(len(schema)), order)
-        drawn = np.column_stack([_drawn(f, rng) for f in schema.features])
-        share = rng.random((TRIED, 1)) ** 4 * bounds.lowered.numeric + (~bounds.lowered.numeric)
-        real = bounds.lowered.numeric & (bounds.lowered.step == 0.0)
-        drawn = np.where(real, point + share * (drawn - point), drawn)
-        drawn = np.where(able & (rng.random((TRIED, len(schema))) < rng.random((TRIED, 1))), drawn, point)
-        cheap = np.array([case.distance.between(schema, point, one) <= amount[k] for one in drawn])
-        rows, inside = case.causes.followed(drawn[cheap], np.tile(acted[k], (cheap.sum(), 1)),
-                                            np.tile(case.causes.noise(point[None, :]), (cheap.sum(), 1)))  # fmt: skip
-        reached = case.model.scores(rows[inside.all(axis=1)]) @ c.T - d
+    rng = np.random.default_rng(seed)
+    some = tried(case, rng)
+    most, _ = some.rows.conditions()
+    c, d = some.bounds.lowered.question.conditions
+    for k in range(len(some.sets)):
+        reached = case.model.scores(some.reached(k, rng)) @ c.T - d
         assert (reached <= most[k] + 1e-9).all()
+
+
+@pytest.mark.long(keep=8)
+@pytest.mark.parametrize("seed", range(150))
+def test_no_action_within_the_amount_leaves_the_box_or_its_leaves(seed: int) -> None:
+    case = real_case(seed, trees=True, numbers=True) if seed % 3 == 2 else causal_case(seed + 4000, 6, True, kinds=4)
+    rng = np.random.default_rng(seed)
+    some = tried(case, rng)
+    rows, trees = some.rows, some.bounds.trees
+    assert trees is not None
+    boxes = rows.boxes()
+    options = np.concatenate(boxes.allowed, axis=1)
+    people = some.bounds.lowered.domains(some.point[None, :])
+    most, now = trees.most(some.point, people, rows.able, (boxes.lower, boxes.upper, options), some.amount)
+    question = Question(model=case.model, target=ClassTarget("yes"))
+    c, d = question.conditions
+    assert (case.model.scores(some.point[None, :]) @ c.T - d - question.margins <= now - trees.need + 1e-9).all()
+    for k in range(len(some.sets)):
+        reached = some.reached(k, rng)
+        for g in range(len(case.schema)):
+            assert all(boxes.holding(g, value)[k] for value in reached[:, g].tolist())
+        conditions = case.model.scores(reached) @ c.T - d - question.margins
+        assert (conditions <= most[k] - trees.need + 1e-12).all()
 
 
 def _drawn(feature: Feature, rng: np.random.Generator) -> NDArray[np.float64]:

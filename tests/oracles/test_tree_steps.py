@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
 
-from ifonly import Explainer, Integer, Ordinal, Real, Schema, import_model
+from ifonly import ClassTarget, Distance, Explainer, Integer, Ordinal, Range, Real, Schema, import_model
 from ifonly.methods import Enumerate
+from ifonly.problem import Question
+from ifonly.solvers.search.trees.kernels.layout import FREE, MUST
+from ifonly.solvers.search.trees.solver import TREE_KERNELS, ForestSolver
+from ifonly.tolerances import Tolerances
 
 NORMS = ("l0", "l1", "l2", "linf")
 
@@ -52,3 +59,36 @@ def test_the_search_finds_what_the_enumerator_finds(seed: int) -> None:
         ours, theirs = explainer.explain(row, **asked), explainer.using(Enumerate()).explain(row, **asked)
         assert ours.status == theirs.status, (seed, k, ours, theirs)
         assert ours.upper == pytest.approx(theirs.upper, rel=1e-9), (seed, k, ours, theirs)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_prices_of_cells_are_those_of_the_nearest_steps_in_them(seed: int) -> None:
+    """Against going through all steps: of every cell the least cost of a change into it, and of staying."""
+    rng = np.random.default_rng(seed)
+    step = str(rng.choice(["0.01", "0.05", "0.4", "1/7"]))
+    schema = Schema([Real("x", -1, 1, step=step), Real("y", 0, 1)])
+    grid = schema.grids[0]
+    rows = np.column_stack([rng.uniform(-1, 1, 60), rng.random(60)])
+    rows[::2, 0] = 2.0 * grid.values(rng.integers(0, grid.steps, 30)) - rows[1::2, 0]  # some cuts are on the grid
+    fitted = DecisionTreeClassifier(max_depth=5, random_state=seed).fit(rows, rng.random(60) < 0.5)
+    model = import_model(fitted, schema)
+    norm = str(rng.choice(["l1", "l2", "linf", "l0"]))
+    ends = sorted(rng.uniform(-1, 1, size=2).tolist())
+    question = Question(model=model, target=ClassTarget(True), distance=Distance(norm, up={"x": 2.0}),
+                        constraints=[Range("x", *ends)])  # fmt: skip
+    solver = ForestSolver(question, Tolerances())
+    cells, own = solver.packed.cells, float(grid.value(int(rng.integers(0, grid.steps + 1))))
+    own = own if rng.random() < 0.7 else float(rng.uniform(-1, 1))
+    priced = cells.person(cells.costs.domains(np.array([[own, 0.5]])), 0, TREE_KERNELS.now)
+    every = [grid.value(k) for k in range(grid.steps + 1)]
+    edges = [-math.inf, *cells.cuts(0).tolist(), math.inf]
+    costs = cells.costs
+    for k, (below, end) in enumerate(pairwise(edges)):
+        inside = [v for v in every if below < v <= end and ends[0] <= v <= ends[1] and v != own]
+        prices = [float(costs.jump[0] + (costs.rate if v > own else costs.rate_down)[0] * abs(v - own)) for v in inside]
+        least = min((p**2 if norm == "l2" else p for p in prices), default=math.inf)
+        assert priced.cost[MUST, k] == pytest.approx(least)
+        stays = below < own <= end and ends[0] <= own <= ends[1]
+        assert priced.cost[FREE, k] == pytest.approx(0.0 if stays else least)
+        if math.isfinite(least):
+            assert priced.value[MUST, k] in inside

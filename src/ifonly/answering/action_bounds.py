@@ -9,26 +9,30 @@ The model's conditions are bounded from above on such rows by linear relaxation 
 Neural Network Robustness Certification with General Activation Functions", 2018), and what a linear function can gain
 is what the norm gives for the amount: with l1, the steepest gain per cost times the amount. All of it with what
 rounding can do on top. Rules and what limits the values of followers are left out, so bounds are only weaker for it.
+
+Of trees, what follows is in the intervals that these forms reach (`leaf_bounds`), to which searches keep, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.answering.leaf_bounds import LeafBounds, TreeLeaves
 from ifonly.caching import cached_property
 from ifonly.causes import CausalModel
-from ifonly.causes.causal_model import TIE
+from ifonly.causes.causal_model import TIE, value_ends
 from ifonly.causes.equations import CompiledEquation
 from ifonly.causes.graphs import in_order
 from ifonly.causes.tree_equations import step_of
-from ifonly.model import Model
-from ifonly.problem import Lowered, Norm, People, ProbabilityTarget, Query, Question, Target
+from ifonly.model import Model, always_accepting
+from ifonly.problem import ClassTarget, Lowered, Norm, People, ProbabilityTarget, Query, Question, Target
 from ifonly.problem.action_query import without_fees
+from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.lowering import lower
 from ifonly.problem.rules.derived import Derived
 from ifonly.schema import Choice
@@ -39,6 +43,10 @@ Mask = NDArray[np.bool_]
 
 ROOM = 1e-9
 """Relative: more than rounding can do to sums of so few terms."""
+SETTLED = 8.0
+"""Of how near a number is settled at a value: so much wider are the intervals that searches keep to."""
+AT_ONCE = 4_000_000
+"""Sets times leaves that are bounded in one go."""
 COARSE = 1e-3
 """Of the range of a number: where its steps are larger, it is asked whether it can move by one at all."""
 
@@ -64,6 +72,17 @@ class Reach(NamedTuple):
     """(set)"""
 
 
+class SetBounds(NamedTuple):
+    """Of each set of features with causes that are acted on, within an amount."""
+
+    out: Mask
+    """Is no action on it that costs less enough?"""
+    guess: Floats
+    """At what its cheapest action costs."""
+    boxes: FeatureBoxes | None
+    """Where trees decide: what the row that follows stays in."""
+
+
 @dataclass(frozen=True, eq=False)
 class ActionBounds:
     """Bounds for one target under one query and causal model."""
@@ -72,21 +91,30 @@ class ActionBounds:
     causes: CausalModel
     derived: dict[int, list[int]]
     """The places of features that follow from a definition, and of what each looks at."""
+    trees: LeafBounds | None = None
+    """Where trees decide, whose question `lowered` is not."""
 
     @classmethod
-    def of(cls, model: Model, target: Target, causes: CausalModel, query: Query) -> ActionBounds | None:
-        """None where the model is no ReLU network, or what is asked of it is not linear."""
+    def of(
+        cls, model: Model, target: Target, causes: CausalModel, query: Query, leaves: TreeLeaves | None = None
+    ) -> ActionBounds | None:
+        """None where the model is no ReLU network or trees with these leaves, or what is asked of it is not linear."""
         curved = isinstance(target, ProbabilityTarget) and target.curved(model)
         definitions = {one.feature: one for one in query.constraints if isinstance(one, Derived)}
         among_causes = any(cause in definitions for some in causes.graph.values() for cause in some)
-        if model.function.as_network() is None or curved or among_causes:
+        if (model.function.as_network() is None and leaves is None) or curved or among_causes:
             return None
         by_feature = [one for one in query.constraints if hasattr(one, "restrict")]
         question = Question(model=model, target=target, distance=query.measure, constraints=by_feature)
+        asked = question
+        if leaves is not None:
+            asked = replace(question, model=always_accepting(model.schema), target=ClassTarget(1))
         schema = question.schema
         bases = {name: tuple(one.bases(schema)) for name, one in definitions.items()}
         derived = {schema.index(name): [schema.index(base) for base in bases[name]] for name in in_order(bases)}
-        made = cls(lower(question), causes, derived)
+        lowered = lower(asked)
+        trees = None if leaves is None else LeafBounds.of(question, lowered, leaves)
+        made = cls(lowered, causes, derived, trees)
         return made if made.lowered.bends is None and made._costs_something else None
 
     @cached_property
@@ -111,19 +139,37 @@ class ActionBounds:
             known = self.__dict__["_last"] = (point.tobytes(), self.lowered.domains(point[None, :]))
         return known[1]
 
-    def out_of_reach(
+    def of_sets(
         self, point: Floats, sets: Sequence[frozenset[int]], fees: Sequence[list[float]], cost: float
-    ) -> tuple[Mask, Floats]:
-        """Of each set of features with causes that are acted on: is no action on it that costs less than this enough?
-        And a guess at what its cheapest action costs."""
+    ) -> SetBounds:
+        """What can be said of actions on each set of features with causes that cost less than this."""
         size, distance = self.lowered.features, self.lowered.question.distance
         amount = np.array([without_fees(distance, size, cost, some) for some in fees])
         acted = np.zeros((len(sets), size), dtype=np.bool_)
         for k, some in enumerate(sets):
             acted[k, list(some)] = True
-        most, now = ReachableRows(self, point, self._domains(point), acted, amount * (1.0 + ROOM)).conditions()
-        share = np.clip((self._low - now) / np.maximum(most - now, 1e-300), 0.0, None).max(axis=1)
-        return np.asarray((most < self._low).any(axis=1)), np.asarray(share * amount + (cost - amount))
+        rows = ReachableRows(self, point, self._domains(point), acted, amount * (1.0 + ROOM))
+        if self.trees is None:
+            (most, now), boxes, need = rows.conditions(), None, self._low
+        else:
+            boxes, need = rows.boxes(), self.trees.need
+            most, now = self._of_leaves(self.trees, point, rows.able, boxes, amount * (1.0 + ROOM))
+        short = np.clip((need - now) / np.maximum(most - now, 1e-300), 0.0, None).max(axis=1)
+        share = np.minimum(short, 1.0)
+        return SetBounds(np.asarray((most < need).any(axis=1)), np.asarray(share * amount + (cost - amount)), boxes)
+
+    def _of_leaves(
+        self, trees: LeafBounds, point: Floats, able: Mask, boxes: FeatureBoxes, amount: Floats
+    ) -> tuple[Floats, Floats]:
+        """Upper bounds of the model's conditions, some sets at a time; and what these are now."""
+        options, step = np.concatenate(boxes.allowed, axis=1), max(1, AT_ONCE // len(trees.leaves.row))
+        parts, people = [], self._domains(point)
+        for k in range(0, len(able), step):
+            some = slice(k, k + step)
+            reach = boxes.lower[some], boxes.upper[some], options[some]
+            most, now = trees.most(point, people, able[some], reach, amount[some])
+            parts.append(most)
+        return np.concatenate(parts), now
 
 
 class ReachableRows:
@@ -160,8 +206,7 @@ class ReachableRows:
             self.low[:, at], self.high[:, at] = low[:, k], high[:, k]
 
     def _reached(self, people: People, amount: Floats) -> Reach:
-        costs, bases = self.lowered, [*self.causes.compiled, *self.derived]
-        able = self.acted | ~np.isin(np.arange(costs.features), bases)
+        costs, able = self.lowered, self.able
         numbers = costs.numbers
         jump, whole = costs.jump[numbers], costs.in_steps[numbers] & (people.grid_offset[0, numbers] == 0.0)
         step, own, sides = np.where(whole, costs.step[numbers], 1.0), self.point[numbers], []
@@ -228,6 +273,33 @@ class ReachableRows:
         count = functions.shape[1]
         both = self.most(np.concatenate([functions, -functions], axis=1))
         return -both[:, count:] * (1.0 + ROOM), both[:, :count] * (1.0 + ROOM)
+
+    @property
+    def able(self) -> Mask:
+        """(set, feature): can it be acted on?"""
+        bases = [*self.causes.compiled, *self.derived]
+        return self.acted | ~np.isin(np.arange(self.lowered.features), bases)
+
+    def boxes(self) -> FeatureBoxes:
+        """The values that features may have in the row that follows, by set, and a little more."""
+        schema, start = self.causes.schema, self.lowered.start
+        low, high = self.range(self.forms)
+        least, most = self.row + low, self.row + high
+        lower, upper = np.zeros(self.acted.shape), np.zeros(self.acted.shape)
+        allowed = []
+        for g, feature in enumerate(schema.features):
+            columns = slice(int(start[g]), int(start[g + 1]))
+            allowed.append(most[:, columns] > 0.5)
+            if not isinstance(feature, Choice):
+                allowed[g][:] = True
+                ends = value_ends(feature)
+                room = (
+                    SETTLED * self.causes.snaps.get(g, 0.0)
+                    + 0.25 * (step_of(feature) or 0.0)
+                    + ROOM * max(map(abs, ends))
+                )
+                lower[:, g], upper[:, g] = least[:, columns.start] - room, most[:, columns.start] + room
+        return FeatureBoxes(schema, lower, upper, tuple(allowed))
 
     # ------------------------------------------------------------------ what follows
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,18 +24,21 @@ from ifonly.answering.action_bounds import ActionBounds
 from ifonly.answering.answerer import Answerer
 from ifonly.answering.branching import Spent
 from ifonly.answering.checked_solver import prepared_cache
+from ifonly.answering.leaf_bounds import TreeLeaves
 from ifonly.answering.proposals import accepted
 from ifonly.answering.reasons import find_reasons
 from ifonly.answering.runner import QueryRunner
 from ifonly.answering.values import Batch, CheckedResult, Floats, ResolvedTarget, SearchSettings
-from ifonly.caching import SizedCache, bytes_of
+from ifonly.caching import SizedCache, bytes_of, cached_property
 from ifonly.causes import CausalModel, check_causes
 from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Fixed, MaxChanges, Query, Target
 from ifonly.problem.action_models import action_model
-from ifonly.problem.action_query import action_query, any_trees, spending, with_fees, without_fees
+from ifonly.problem.action_query import action_query, any_trees, spending, staying_in, with_fees, without_fees
 from ifonly.problem.actions import ActionSpace
+from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.missing import without_imputable
+from ifonly.problem.parts import UnrolledColumns
 from ifonly.results import Answer, Claim, NoneExists, Reasons
 from ifonly.results.answer import Change
 from ifonly.results.recourse import Intervention, Recourse
@@ -51,6 +54,7 @@ FEW = 4
 """So many sets are searched as soon as they are bounded."""
 FIRST_NODES = 24
 """Of the search for a row that ignores causes, which need not be the nearest."""
+Box: TypeAlias = tuple[FeatureBoxes, int]
 MOST_ACTED = 10
 """Features with causes that may be acted on: each choice of them is a search of its own."""
 
@@ -153,10 +157,11 @@ class RecourseAnswerer:
         waiting, known = self._sets(causes, query), math.inf
         best, first = self._known(resolved, point, causes, query, settings, spent)
         waiting.sort(key=lambda some: some != first)
+        few, boxes = FEW if self._leaves is None else 0, dict[frozenset[int], Box]()
         while waiting:
-            if best.result.upper < known and len(waiting) > FEW:
+            if best.result.upper < known and len(waiting) > few:
                 known, count = best.result.upper, len(waiting)
-                waiting = self._in_reach(resolved, point, causes, query, waiting, known)
+                waiting = self._in_reach(resolved, point, causes, query, (waiting, known, boxes))
                 bounds.append(known if len(waiting) < count else math.inf)
                 continue
             acted, *waiting = waiting
@@ -167,7 +172,8 @@ class RecourseAnswerer:
                 bounds.append(least)
                 continue
             chosen = (acted, fees, best.result.upper)
-            found = self._on_set(resolved, point, causes, query, chosen, settings, spent)
+            with staying_in(boxes.get(acted)):
+                found = self._on_set(resolved, point, causes, query, chosen, settings, spent)
             bounds.append(found.result.lower)
             left = best.result.left or found.result.stop
             better = found.result.upper < best.result.upper or not best.result.claim.method
@@ -175,32 +181,38 @@ class RecourseAnswerer:
             best = best._replace(result=best.result._replace(left=left))
         return best._replace(result=_closed(best.result, min(bounds), spent, tolerances))
 
-    # size: what a question is made of
     def _in_reach(
         self,
         resolved: ResolvedTarget,
         point: Floats,
         causes: CausalModel,
         query: Query,
-        sets: list[frozenset[int]],
-        cost: float,
+        asked: tuple[list[frozenset[int]], float, dict[frozenset[int], Box]],
     ) -> list[frozenset[int]]:
         """The sets of which no bound says that nothing on them is cheaper than this, those first that may be cheapest;
-        as they are where there are no bounds."""
-        bounds = []
+        as they are where there are no bounds. What follows from acting on each is added to the boxes."""
+        (sets, cost, boxes), bounds = asked, []
         for target in resolved.alternatives:
             known = self._bounds.get_or_make((target, causes, query), partial(self._bounds_of, target, causes, query))
             if known.bounds is None:
                 return sets
             bounds.append(known.bounds)
         fees = [self._fees(causes, query, some) for some in sets]
-        each = [one.out_of_reach(point, sets, fees, cost) for one in bounds]
-        out = np.logical_and.reduce([gone for gone, _ in each])
-        guess = np.minimum.reduce([cheapest for _, cheapest in each])
+        each = [one.of_sets(point, sets, fees, cost) for one in bounds]
+        if each[0].boxes is not None:  # the same for all targets
+            boxes.update((some, (each[0].boxes, k)) for k, some in enumerate(sets))
+        out = np.logical_and.reduce([one.out for one in each])
+        guess = np.minimum.reduce([one.guess for one in each])
         return [sets[k] for k in np.argsort(guess, kind="stable").tolist() if not out[k]]
 
     def _bounds_of(self, target: Target, causes: CausalModel, query: Query) -> KnownBounds:
-        return KnownBounds(ActionBounds.of(self.answerer.model, target, causes, query))
+        return KnownBounds(ActionBounds.of(self.answerer.model, target, causes, query, self._leaves))
+
+    @cached_property
+    def _leaves(self) -> TreeLeaves | None:
+        """Of a model that is trees."""
+        trees = self.answerer.model.function.as_trees()
+        return None if trees is None else TreeLeaves.of(trees, UnrolledColumns(self.schema).start)
 
     # size: what a question is made of
     def _known(

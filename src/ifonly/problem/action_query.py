@@ -20,6 +20,7 @@ from ifonly.problem.accepted import Accepted
 from ifonly.problem.action_models import action_model
 from ifonly.problem.action_rules import FollowersInRange, TiedRegion, TiedValue
 from ifonly.problem.actions import ActionSpace
+from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.chains import AcceptedBySome
 from ifonly.problem.composed_rule import ComposedRule
 from ifonly.problem.constraints import Allowed, Domains, Fixed, Imputable, Range, Unconstrained
@@ -110,6 +111,8 @@ def _own(space: ActionSpace) -> Iterator[Any]:
         yield Fixed(names[space.expected[g]])
         yield Fixed(names[space.puts[g]])
     yield from (Fixed(name) for name in sorted(space.end_names))
+    if space.for_trees:
+        yield from (FollowsInBox(names[g], g) for g in space.unknown)
     yield from (TiedValue(space, g) for g in space.unknown)
     yield from (TiedRegion(space, k) for k in range(len(space.ties)))
     if len(space.unknown) < len(space.following):
@@ -154,6 +157,7 @@ def without_fees(distance: Distance, size: int, cost: float, fees: Sequence[floa
 
 
 _MOST: ContextVar[float] = ContextVar("ifonly_most", default=math.inf)
+_BOX: ContextVar[tuple[FeatureBoxes, int] | None] = ContextVar("ifonly_box", default=None)
 
 
 @contextmanager
@@ -164,6 +168,46 @@ def spending(most: float) -> Iterator[None]:
         yield
     finally:
         _MOST.reset(token)
+
+
+@contextmanager
+def staying_in(box: tuple[FeatureBoxes, int] | None) -> Iterator[None]:
+    """Inside, in the same thread: where trees decide, what follows needs to be found in one of these boxes only."""
+    token = _BOX.set(box)
+    try:
+        yield
+    finally:
+        _BOX.reset(token)
+
+
+@dataclass(frozen=True, eq=False)
+class FollowsInBox:
+    """What follows is in the box that bounds what an action can do (`staying_in`): a cut-off."""
+
+    feature: str
+    place: int
+
+    def check(self, schema: Schema) -> None:
+        """It fits the schema that it was made with."""
+
+    def allows(self, feature: Feature, before: float, after: float) -> bool:
+        """What `restrict` leaves."""
+        known = _BOX.get()
+        return known is None or bool(known[0].holding(self.place, after)[known[1]])
+
+    def restrict(self, feature: Feature, before: Floats, domains: Domains) -> None:
+        known = _BOX.get()
+        if known is None:
+            return
+        boxes, k = known
+        if isinstance(feature, Choice):
+            domains.allowed &= boxes.allowed[self.place][k]
+            return
+        domains.lower = np.maximum(domains.lower, boxes.lower[k, self.place])
+        domains.upper = np.minimum(domains.upper, boxes.upper[k, self.place])
+
+    def describe(self) -> str:
+        return f"{show_name(self.feature)} follows from what may be spent"
 
 
 @dataclass(frozen=True, eq=False)

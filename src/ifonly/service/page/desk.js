@@ -1,5 +1,6 @@
 // The desk: brings the parts together. A person and a question are kept here, in memory, and nowhere else.
 
+import { ActionView } from "./action.js";
 import { AnswerView } from "./answer.js";
 import { RequestLoop } from "./requests.js";
 import { Conditions } from "./conditions.js";
@@ -57,6 +58,7 @@ class Desk {
     /** Counts the models that were asked for: only the last is opened. */
     this.opening = 0;
     this.proof = new Proof(() => this.request(1));
+    this.action = new ActionView();
     this.requests = new RequestLoop({
       ask: () => this.request(this.question?.ways ?? 1, true),
       predicted: (response) => this.view?.predicted(response),
@@ -71,8 +73,7 @@ class Desk {
   }
 
   wire() {
-    const model = select("model");
-    model.addEventListener("change", () => void this.open(model.value));
+    select("model").addEventListener("change", () => void this.open(select("model").value));
     select("language").addEventListener("change", () => this.changeLanguage(select("language").value));
     select("look").addEventListener("change", () => set(document.documentElement, { "data-look": select("look").value }));
     select("target").addEventListener("change", () => this.ask((question) => {
@@ -152,6 +153,7 @@ class Desk {
     setText(byId("version"), `ifonly ${models.version}`);
     if (!this.view) setText(byId("sentence"), t("searching"));
     this.view = new AnswerView(about, { allow: (query) => this.allow(query), chosen: (answer) => this.chosen(answer) });
+    this.action.open(about);
     this.conditions = new Conditions(about, question, () => this.conditionsChanged());
     this.buildPeople(about);
     this.buildFeatures(about, question);
@@ -245,6 +247,7 @@ class Desk {
   changed() {
     set(byId("desk"), { "data-settled": null });
     this.proof.forget(t("certificate_old"));
+    this.action.changed();
     this.requests.changed();
   }
 
@@ -283,6 +286,7 @@ class Desk {
   answered(response, since) {
     this.clearErrors();
     this.view?.show(response);
+    this.action.ask(this.request(1));
     requestAnimationFrame(() => {
       this.view?.took(response.seconds, performance.now() - since);
       if (!this.requests.running) set(byId("desk"), { "data-settled": "yes" });

@@ -12,7 +12,7 @@ import { t } from "./words.js";
  * @typedef {{ title: string, features: string[] }} Group
  * @typedef {{ title: string, row: Row }} Person
  * @typedef {{ model: string, title: string, subject: string, classes: Value[], kind: string, certificates: boolean,
- *   schema: { features: Feature[] }, groups?: Group[], rules: string[], rules_in: Record<string, string[]>, people: Person[], translations: Record<string, Record<string, string>>,
+ *   causes: Record<string, string[]>, schema: { features: Feature[] }, groups?: Group[], rules: string[], rules_in: Record<string, string[]>, people: Person[], translations: Record<string, Record<string, string>>,
  *   limits: { seconds: number, answers: number, constraints: number, text: number, body_bytes: number } }} ModelInfo
  * @typedef {{ models: { name: string, title: string }[], languages: string[], version: string }} Models
  * @typedef {string | Record<string, any>} Constraint
@@ -27,6 +27,7 @@ import { t } from "./words.js";
  * @typedef {{ words: string, sentence: string, query: Query | null }} Suggestion
  * @typedef {ExplainedAnswer & { help: Suggestion[], seconds: number }} ExplainResponse
  * @typedef {{ answers: ExplainedAnswer[], ending: string, proven: boolean, help: Suggestion[], seconds: number }} DiverseResponse
+ * @typedef {{ recourse: { actions: (Change & { held: boolean })[], answer: Answer }, sentence: string, exact: string, seconds: number }} RecourseResponse
  * @typedef {{ decision: Value, score_margin: number | null, probabilities: Record<string, number> | null }} PredictResponse
  * @typedef {{ lower: number, upper: number | null, nodes: number, seconds: number }} Bounds
  * @typedef {{ blob: Blob, name: string }} File
@@ -135,6 +136,8 @@ export const predict = (request, signal) => data("v1/predict", request, signal);
 export const explain = (request, signal) => data("v1/explain", request, signal);
 /** @param {ExplainRequest} request @param {AbortSignal} signal @returns {Promise<DiverseResponse>} */
 export const diverse = (request, signal) => data("v1/diverse", request, signal);
+/** @param {ExplainRequest} request @param {AbortSignal} signal @returns {Promise<RecourseResponse>} */
+export const recourse = (request, signal) => data("v1/recourse", request, signal);
 /** @param {{ model: string, text: string, language: string }} request @param {AbortSignal} signal @returns {Promise<{ words: string }>} */
 export const rule = (request, signal) => data("v1/rule", request, signal);
 /** @param {ExplainRequest} request @returns {Promise<File>} */

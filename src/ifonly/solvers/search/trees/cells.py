@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +15,7 @@ from ifonly.caching import cached_property
 from ifonly.problem.costs import Costs, People
 from ifonly.problem.distance import Norm
 from ifonly.resources import check_limits
-from ifonly.schema.decimals import stepped, steps_between
+from ifonly.schema.decimals import Grid, stepped, steps_between
 from ifonly.solvers.search.trees.kernels.layout import FREE, MUST, PricedPerson
 from ifonly.solvers.search.trees.shared import CellTable
 
@@ -80,6 +79,11 @@ class Cells:
     def _price_steps(self, g: int, own: float, ends: tuple[float, float], cost: Floats, value: Floats) -> None:
         """A real number that moves in steps, which are decimals: the values are worked out exactly."""
         first = int(self.start[g])
+        grid = self.costs.question.schema.grids.get(g)
+        if grid is not None and not self.costs.relative(g):
+            here = slice(first, int(self.start[g + 1]))
+            cost[:, here], value[:, here] = self._prices_on(grid, g, own, ends)
+            return
         edges = [-math.inf, *self.cuts(g).tolist(), math.inf]
         for k, (below, end) in enumerate(pairwise(edges)):
             check_limits()
@@ -101,15 +105,35 @@ class Cells:
         return change**2 if self.squared else change + float(self.costs.jump[g])
 
     def _beside(self, g: int, own: float, low: float, high: float) -> list[float]:
-        """The values between low and high that are next to the person's own, on either side."""
-        grid = self.costs.question.schema.grids.get(g)
-        if grid is None or self.costs.relative(g):
-            step = float(self.costs.step[g])
-            least, most = steps_between(own, step, low, high)
-            number: Callable[[int], float] = partial(stepped, own, step=step)
-            sides = min(most, -1), max(least, 1)
-        else:
-            least, most = grid.between(low, high)
-            place, number = grid.place(own), grid.value
-            sides = min(most, math.ceil(place) - 1), max(least, math.floor(place) + 1)
-        return [number(k) for k in sides if least <= k <= most]
+        """The values between low and high, in steps from the person's own, that are next to it on either side."""
+        step = float(self.costs.step[g])
+        least, most = steps_between(own, step, low, high)
+        sides = min(most, -1), max(least, 1)
+        return [stepped(own, k, step) for k in sides if least <= k <= most]
+
+    def _prices_on(self, grid: Grid, g: int, own: float, ends: tuple[float, float]) -> tuple[Floats, Floats]:
+        """The same where the steps are the schema's: what all cells cost, and their values, by kinds of change."""
+        check_limits()
+        cuts, place = self.cuts(g), grid.place(own)
+        last = _last_places(grid, tuple(cuts.tolist()))
+        first, end = grid.between(*ends) if ends[0] <= ends[1] else (1, 0)
+        least, most = np.maximum(np.append(0, last + 1), first), np.minimum(np.append(last, grid.steps), end)
+        sides = np.stack([np.minimum(most, math.ceil(place) - 1), np.maximum(least, math.floor(place) + 1)])
+        values = grid.values(sides)
+        change = np.where(values > own, self.costs.rate[g], self.costs.rate_down[g]) * np.abs(values - own)
+        prices = change**2 if self.squared else change + self.costs.jump[g]
+        prices = np.where((sides >= least) & (sides <= most), prices, math.inf)
+        nearest, cells = np.where(prices[1] < prices[0], 1, 0), np.arange(len(least))  # of two as near, the lower
+        cost, value = np.empty((2, len(least))), np.empty((2, len(least)))
+        cost[:], value[:] = prices[nearest, cells], values[nearest, cells]
+        value[np.isinf(cost)] = own
+        if ends[0] <= own <= ends[1]:
+            cell = int(np.searchsorted(cuts, own))
+            cost[FREE, cell], value[FREE, cell] = 0.0, own
+        return cost, value
+
+
+@lru_cache(maxsize=256)
+def _last_places(grid: Grid, cuts: tuple[float, ...]) -> NDArray[np.int64]:
+    """Of each cut, the last place of the grid that is not above it; it may be before the first."""
+    return np.array([grid.between(-math.inf, cut)[1] for cut in cuts], dtype=np.int64)

@@ -76,7 +76,7 @@ def pack_forest(summed: SummedTrees, costs: Costs, shared: SharedTrees) -> Fores
     question, ensemble = costs.question, summed.trees.ensemble
     c, _ = question.conditions
     check_limits(16 * len(c) * len(ensemble.values))
-    values = _values(ensemble, c * summed.factor)
+    values = leaf_values(ensemble, c * summed.factor)
     order = _order(shared, values)
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(order.shape[1], dtype=np.int32)[None, :], axis=1)
@@ -109,7 +109,7 @@ def pack_forest(summed: SummedTrees, costs: Costs, shared: SharedTrees) -> Fores
     )
 
 
-def _values(ensemble: Ensemble, c: Floats) -> Floats:
+def leaf_values(ensemble: Ensemble, c: Floats) -> Floats:
     """(condition, leaf): what each leaf adds to C s. What does not depend on leaves is in the demand."""
     if ensemble.values.shape[1] > 1 or ensemble.outputs == 1:
         return np.ascontiguousarray(c @ ensemble.values.T)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.model import Network, network_model
+from ifonly.model import always_accepting
 from ifonly.problem import ClassTarget, Question, lower
 from ifonly.problem.action_rules import in_boxes
 from ifonly.problem.costs import People, on_grid
@@ -42,9 +42,7 @@ class RuledBoxes:
         self.question, self.networks, self.cells = question, networks, cells
         asked = networks
         if asked is None:
-            columns = len(question.schema.columns)
-            always = network_model(Network.of([(np.zeros((1, columns)), np.ones(1))]), question.schema)
-            asked = replace(question, model=always, target=ClassTarget(1))
+            asked = replace(question, model=always_accepting(question.schema), target=ClassTarget(1))
         constraints, self.space = in_boxes(question.constraints)
         if self.space is not None:
             asked = replace(asked, constraints=constraints)
