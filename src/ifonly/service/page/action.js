@@ -81,7 +81,7 @@ export class ActionView {
   line({ feature, from, to }) {
     return el("li", {}, el("span", { class: "action-name" }, this.label(feature)),
       el("span", {}, el("span", { class: "before" }, this.value(feature, from)), el("span", { class: "arrow", "aria-hidden": "true" }, "→"),
-        el("span", { class: "unseen" }, ` ${t("to")} `), el("strong", { class: "after" }, this.value(feature, to))));
+        el("span", { class: "unseen" }, ` ${t("changed_to")} `), el("strong", { class: "after" }, this.value(feature, to))));
   }
 
   /** @param {Change} change */

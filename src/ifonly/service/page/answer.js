@@ -98,7 +98,7 @@ export class AnswerView {
     const own = this.features.get(feature);
     if (!own) return el("p", {});
     return el("p", { class: "soft" }, `${label(own)} `, el("span", { class: "before" }, shown(own, from)), el("span", { class: "arrow", "aria-hidden": "true" }, "→"),
-      el("span", { class: "unseen" }, ` ${t("to")} `), el("strong", { class: "after" }, shown(own, to)));
+      el("span", { class: "unseen" }, ` ${t("changed_to")} `), el("strong", { class: "after" }, shown(own, to)));
   }
 
   /** @param {import("./service.js").Change[]} changes */
@@ -130,7 +130,7 @@ export class AnswerView {
     const [before, after, bar] = [el("span", { class: "before" }), el("strong", { class: "after" }), new ChangeBar(feature)];
     const note = el("span", { class: "soft" });
     const element = el("li", { class: "change" }, el("span", { class: "change-name" }, label(feature), note),
-      el("span", { class: "change-values" }, before, el("span", { class: "arrow", "aria-hidden": "true" }, "→"), el("span", { class: "unseen" }, ` ${t("to")} `), after),
+      el("span", { class: "change-values" }, before, el("span", { class: "arrow", "aria-hidden": "true" }, "→"), el("span", { class: "unseen" }, ` ${t("changed_to")} `), after),
       el("div", { class: "change-bar" }, bar.element, bar.ends));
     const row = { element, bar, before, after, note };
     this.rows.set(name, row);
