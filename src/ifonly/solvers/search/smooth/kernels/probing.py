@@ -67,6 +67,8 @@ from ifonly.solvers.search.smooth.kernels.relaxation import (
 
 MATTERING = 0.01
 """Neurons are probed whose gap counts for at least this share of the largest one's."""
+ADDS_NOTHING = 0.01
+"""What a gap counts that adds nothing to the bound, beside one that does."""
 TOGETHER_TRIES = 6
 EDGE = 0.1
 """Where a neuron is split, as a share of its interval: not nearer to an end."""
@@ -108,7 +110,8 @@ def probe_neurons(pack, person, s, r, tree, node, cut, bound):
         where = r.F[RAISED_LEVEL, GAPS, max(pick, 0)]
         if closed:
             return limit, UNSPLIT, 0.0, True
-    if pick < 0 or score < (FLAT * most_value(pack, cut, p, limit)) ** 2 or not _is_inside(node, pick, where):
+    room = max(most_value(pack, cut, p, limit) - z, 0.0)
+    if pick < 0 or score < (FLAT * room) ** 2 or not _is_inside(node, pick, where):
         pick, where = _best_raised(pack, person, s, r, node, cut, p, limit, z)
     if pick < 0 or not _is_inside(node, pick, where):
         return bound, UNSPLIT, 0.0, False
@@ -180,10 +183,15 @@ def _list_neurons(pack, person, s, r, node, cut, p, limit, z):
 @njit(**INNER)
 def _by_gap(pack, s, r, level, node, p):
     """Order the neurons by their gaps in the program of a level, measured by the coefficients of their values in the
-    plane of its multipliers, which was made last."""
-    F, G, order, gaps, count = r.F[level], r.G[level], r.G[0, ORDER], r.F[0, GAPS], 0
+    plane of its multipliers, which was made last: what a gap adds to the bound. One that adds nothing can still be all
+    that keeps the solution from being a point.
+    """
+    F, G, order, gaps, count, largest = r.F[level], r.G[level], r.G[0, ORDER], r.F[0, GAPS], 0, 0.0
     for h in range(p.neurons):
-        gap = s.F[NU, h] * gap_of(pack, h, p, F, G, r.F[0])
+        largest = max(largest, abs(s.F[NU, h]))
+    for h in range(p.neurons):
+        gap = gap_of(pack, h, p, F, G, r.F[0])
+        gap = max(s.F[NU, h] * gap, 0.0) + ADDS_NOTHING * largest * abs(gap)
         if gap > 0.0 and node.zl[h] < node.zu[h]:
             v, k = argument_at(p, h), count
             r.F[RAISED_LEVEL, GAPS, h] = _inside(node, h, value_of(v, F, G) * r.F[0, SCALE, v])

@@ -53,9 +53,9 @@ from ifonly.solvers.search.kernels.simplex import OPTIMAL
 from ifonly.solvers.search.smooth.kernels.curves import bend, line, size, value
 from ifonly.solvers.search.smooth.kernels.layout import GELU, GELU_TANH, LINES, SILU
 
-LINE_ROUNDS = 6
+LINE_ROUNDS = 8
 """How often lines are drawn at the solution of a program."""
-BROKEN_SHARE = 0.02
+BROKEN_SHARE = 1e-4
 """A line is broken by more than this share of how far the activation is from a line."""
 BROKEN_LEAST = 1e-9
 """The same in units of the activation's size."""
