@@ -189,6 +189,8 @@ def _by_gap(pack, s, r, level, node, p):
     F, G, order, gaps, count, largest = r.F[level], r.G[level], r.G[0, ORDER], r.F[0, GAPS], 0, 0.0
     for h in range(p.neurons):
         largest = max(largest, abs(s.F[NU, h]))
+    if largest == 0.0:  # no condition binds: bounds of pre-activations do
+        largest = 1.0
     for h in range(p.neurons):
         gap = gap_of(pack, h, p, F, G, r.F[0])
         gap = max(s.F[NU, h] * gap, 0.0) + ADDS_NOTHING * largest * abs(gap)
