@@ -18,8 +18,12 @@ from ifonly.solvers.search.kernels.chords import read_columns
 from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
 from ifonly.solvers.search.kernels.layout import (
     GAPS,
+    FIRST,
     HALT,
     INNER,
+    INTEGER,
+    ITEM_GRID_OFFSET,
+    ITEM_KIND,
     NODE_LEVEL,
     NU,
     ONCE,
@@ -27,6 +31,7 @@ from ifonly.solvers.search.kernels.layout import (
     PLANE,
     PLANE_BEST,
     RAISED_LEVEL,
+    REAL,
     RESIDUAL,
     SCALE,
     SIDE_LEVEL,
@@ -36,6 +41,7 @@ from ifonly.solvers.search.kernels.layout import (
     TAKE_BEST,
     Cut,
     X,
+    Y,
 )
 from ifonly.solvers.search.kernels.long_step import copy_program, move_bound, value_of
 from ifonly.solvers.search.kernels.probing import (
@@ -69,6 +75,9 @@ MATTERING = 0.01
 """Neurons are probed whose gap counts for at least this share of the largest one's."""
 ADDS_NOTHING = 0.01
 """What a gap counts that adds nothing to the bound, beside one that does."""
+MISSED_SHARE = 0.1
+"""Of what is left up to the cutoff: gaps that add up to less are not what keeps a node open whose solution is divided."""
+WHOLE = 1e-6
 TOGETHER_TRIES = 6
 EDGE = 0.1
 """Where a neuron is split, as a share of its interval: not nearer to an end."""
@@ -94,6 +103,9 @@ def probe_neurons(pack, person, s, r, tree, node, cut, bound):
             return bound, UNSPLIT, 0.0, False
         if strict >= limit and bound >= less_gap(pack, tree.number[RESIDUAL]):
             return bound, UNSPLIT, 0.0, True
+        room = max(most_value(pack, cut, p, limit) - z, 0.0)
+        if _is_fractional(s, r, cut, p) and _missed(pack, s, r, p) <= MISSED_SHARE * room:
+            return bound, UNSPLIT, 0.0, False
         if attempt == PROBE_ROUNDS or gained < GAINS:
             break
         clean_relaxation(r.T[0], r.F[0], r.G[0], p)
@@ -110,12 +122,35 @@ def probe_neurons(pack, person, s, r, tree, node, cut, bound):
         where = r.F[RAISED_LEVEL, GAPS, max(pick, 0)]
         if closed:
             return limit, UNSPLIT, 0.0, True
-    room = max(most_value(pack, cut, p, limit) - z, 0.0)
     if pick < 0 or score < (FLAT * room) ** 2 or not _is_inside(node, pick, where):
         pick, where = _best_raised(pack, person, s, r, node, cut, p, limit, z)
     if pick < 0 or not _is_inside(node, pick, where):
         return bound, UNSPLIT, 0.0, False
     return bound, -2 - pick, where, True
+
+
+@njit(**ONCE)
+def _is_fractional(s, r, cut, p):
+    """Is the solution of the node's program, which goes into Y, no row since a choice or a step of it is divided?"""
+    read_columns(s, r, cut, p)
+    F, I, divided = s.F, s.I, False
+    for k in range(cut.items):
+        for c in range(I[FIRST, k], I[FIRST, k + 1]):
+            y = abs(F[Y, c])
+            if I[ITEM_KIND, k] == INTEGER:
+                y -= F[ITEM_GRID_OFFSET, k] if y > WHOLE else 0.0
+            if I[ITEM_KIND, k] != REAL:
+                divided |= abs(y - np.round(y)) > WHOLE
+    return divided
+
+
+@njit(**INNER)
+def _missed(pack, s, r, p):
+    """What the gaps of the node's program add up to in its value, by the multipliers of the last plane."""
+    missed = 0.0
+    for h in range(p.neurons):
+        missed += abs(s.F[NU, h] * gap_of(pack, h, p, r.F[0], r.G[0], r.F[0]))
+    return missed
 
 
 @njit(**INNER)
