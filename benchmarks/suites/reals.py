@@ -1,9 +1,9 @@
 """Networks over many real features: rows proven and CPU time, beside the search without probing and Gurobi's programs.
 
 Data sets of scikit-learn, standardised; networks by `MLPClassifier`, seed 0; rows that the network decides as class 0.
-`--shape tanh-2x10` is a network with another activation than ReLU. `--family` also takes data of mixed types: Adult, COMPAS
-and Credit, and `mixed`, 30 real numbers, 10 integers and 5 categories; there the search is to be no slower than without
-probing (`--against "without probing"`).
+`--shape tanh-2x10` is a network with another activation than ReLU. `--family` also takes data of mixed types: Adult,
+COMPAS and Credit, and `mixed`, 30 real numbers, 10 integers and 5 categories; there the search is to be no slower than
+without probing (`--against "without probing"`).
 Each contestant answers the same rows one after the other, in one process, on one thread. A ratio is the geometric mean
 over rows of its CPU time to ours; a row that it leaves open counts with the time that it took.
 """
@@ -263,7 +263,9 @@ def _told(measured: Records, cell: Cell, name: str, rows: int) -> list[str]:
 @click.command("reals")
 @click.option("--rows", type=click.IntRange(1), default=8, show_default=True, help="Rows per network.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Limit per row and contestant.")
-@click.option("--family", "families", type=click.Choice((*FAMILIES, *MIXED)), multiple=True, default=FAMILIES, show_default=True)
+@click.option(
+    "--family", "families", type=click.Choice((*FAMILIES, *MIXED)), multiple=True, default=FAMILIES, show_default=True
+)
 @click.option("--shape", "shapes", multiple=True, default=SHAPES, show_default=True)
 @click.option("--distance", "norms", multiple=True, default=("l1",), show_default=True)
 @click.option("--against", multiple=True, default=(BEFORE, "gurobi", "mip-obj"), show_default=True,

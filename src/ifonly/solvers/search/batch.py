@@ -31,16 +31,16 @@ from ifonly.solvers.search.kernels.layout import (
     TriangleBuffers,
 )
 from ifonly.solvers.search.pack import (
+    CHORDS,
+    MOST_PROBED,
     Probing,
+    hidden_neurons,
     node_bytes,
     pack_people,
     pack_question,
     products_of,
     units,
     when_probing,
-    hidden_neurons,
-    CHORDS,
-    MOST_PROBED,
 )
 from ifonly.solvers.search.record import Record
 from ifonly.solvers.search.smooth.compiled import SMOOTH_KERNELS

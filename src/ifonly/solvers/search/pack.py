@@ -180,8 +180,8 @@ def when_probing(pack: Pack, probing: Probing, *, records: bool = False) -> int:
 
 
 def new_relaxation(pack: Pack, probing: int, lines: int = CHORDS) -> TriangleBuffers:
-    """Buffers of one thread for the relaxations of nodes, with so many lines of each neuron; next to none where no neuron
-    is ever probed.
+    """Buffers of one thread for the relaxations of nodes, with so many lines of each neuron; next to none where no
+    neuron is ever probed.
     """
     hidden = hidden_neurons(pack) if probing != layout.NEVER else 0
     neurons = min(hidden, MOST_PROBED) if hidden else 0

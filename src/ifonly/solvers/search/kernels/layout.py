@@ -282,8 +282,8 @@ class Tree(NamedTuple):
     """(node, feature): features that were split on changing at all, and here count as changed."""
     num: Floats
     idx: Ints
-    """SPLIT is the feature to split next, -2 - h for hidden neuron h (a ReLU at 0, SPLIT_VALUE), or features + g to split
-    on whether feature g changes at all."""
+    """SPLIT is the feature to split next, -2 - h for hidden neuron h (a ReLU at 0), or features + g to split on whether
+    feature g changes at all."""
     best: Floats
     number: Floats
     count: Ints  # hides tuple.count

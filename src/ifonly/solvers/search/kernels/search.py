@@ -329,8 +329,8 @@ def _is_time(nodes):
 
 @njit(**ONCE)
 def walks_now(pack, person, r, tree, root):
-    """Are points looked for before this node: before the first one, and once more, by walks, in a search that is not over
-    soon? Returns a node that holds the whole space, or -1, and the first and the last start of the walks.
+    """Are points looked for before this node: before the first one, and once more, by walks, in a search that is not
+    over soon? Returns a node that holds the whole space, or -1, and the first and the last start of the walks.
     """
     probing, none = r.G[0, SIZE, PROBING] != NEVER, tree.number[BEST] == math.inf
     nodes, capacity = tree.count[NODES], tree.num.shape[1]

@@ -4,8 +4,8 @@ Multipliers pi of conditions and rules and omega of the equations of z give a pl
 
     g a(z) <= omega z + t,   t the largest value of  g a(z) - omega z  over [l, u]      (`curves.largest_above`)
 
-with g the coefficient that later layers give a neuron's value. So *any* of them give an inequality that every favourable
-point of the node satisfies; `search.kernels.multipliers` says the same of ReLUs.
+with g the coefficient that later layers give a neuron's value. So *any* of them give an inequality that every
+favourable point of the node satisfies; `search.kernels.multipliers` says the same of ReLUs.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from ifonly.solvers.search.kernels.layout import (
     UNIT_LOSS,
     V,
 )
+from ifonly.solvers.search.kernels.long_step import reduced_price
 from ifonly.solvers.search.kernels.multipliers import add_multiplier, rule_multiplier
 from ifonly.solvers.search.kernels.network import end_plane, pass_down
-from ifonly.solvers.search.kernels.long_step import reduced_price
 from ifonly.solvers.search.smooth.kernels.curves import STEEP, largest_above
 from ifonly.solvers.search.smooth.kernels.layout import LINES, SIZE
 from ifonly.solvers.search.smooth.kernels.relaxation import argument_at, lines_from, value_at
@@ -46,8 +46,8 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, least, most):
     """The plane of the multipliers of a level's program, into PLANE. Neuron `which` (-1: none) has its pre-activation z
     in [least, most], and the part -own * z of its term is left out.
 
-    Returns the constant, outward; the constant for points that may be returned, in the place of LOW; and `own`. NU keeps
-    the coefficients of the activations' values.
+    Returns the constant, outward; the constant for points that may be returned, in the place of LOW; and `own`. NU
+    keeps the coefficients of the activations' values.
     """
     F, P, G, index = s.F, r.F[level], r.G[level], pack.index
     last, unit = pack.layers - 1, s.F[LOSS, UNIT_LOSS]

@@ -16,7 +16,6 @@ from ifonly.solvers.search.kernels.layout import (
     HALT,
     INNER,
     ITEM_KIND,
-    ONCE,
     OUT,
     PLANE,
     SIZES,
@@ -57,8 +56,8 @@ def newton(pack, person, tree, cut, tries, s):
 
 @njit(**INNER)
 def newton_together(pack, person, s, tree, cut, tries):
-    """Look for a better point from Y: the cheapest on the tangent planes there, stretched until it is favourable; then on
-    those of both points, and so on. One plane has its cheapest point in a corner; where the score is concave, several
+    """Look for a better point from Y: the cheapest on the tangent planes there, stretched until it is favourable; then
+    on those of both points, and so on. One plane has its cheapest point in a corner; where the score is concave, several
     have it where a cheapest point between two corners is.
     """
     F, outputs, last, one = s.F, pack.index[SIZES, pack.layers], pack.layers - 1, np.int64(1)

@@ -1,9 +1,9 @@
 """Probing of neurons with smooth activations: what is left of each under "favourable, and below the cutoff".
 
 For each neuron whose value in the relaxation is not that of its pre-activation z, both parts of [l, u] are bounded, on
-either side of the solution. A part that costs too much is taken out; the other one ends where the cutoff allows. What the
-probes say is strong branching, too: the neuron is split where the product of the increases is largest. ReLUs are probed
-in the same way in `search.kernels.probing`, at 0.
+either side of the solution. A part that costs too much is taken out; the other one ends where the cutoff allows. What
+the probes say is strong branching, too: the neuron is split where the product of the increases is largest. ReLUs are
+probed in the same way in `search.kernels.probing`, at 0.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ifonly.solvers.search.kernels.candidates import round_solution
 from ifonly.solvers.search.kernels.chords import read_columns
 from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
 from ifonly.solvers.search.kernels.layout import (
-    GAPS,
     FIRST,
+    GAPS,
     HALT,
     INNER,
     INTEGER,
@@ -76,7 +76,7 @@ MATTERING = 0.01
 ADDS_NOTHING = 0.01
 """What a gap counts that adds nothing to the bound, beside one that does."""
 MISSED_SHARE = 0.1
-"""Of what is left up to the cutoff: gaps that add up to less are not what keeps a node open whose solution is divided."""
+"""Of what is left up to the cutoff: gaps that add up to less do not keep a node open whose solution is divided."""
 WHOLE = 1e-6
 TOGETHER_TRIES = 6
 EDGE = 0.1

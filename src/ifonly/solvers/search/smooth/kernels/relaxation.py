@@ -1,9 +1,9 @@
 """The linear program of a node over the lines around its activations.
 
 Variables are the compact columns y, with the convex envelope of what they cost, and for each neuron its pre-activation
-z in [l, u], which is a row, and the value a of its activation, which is a column. Lines between which a is are rows only
-where the solution breaks them, drawn at the solution. Otherwise the program is that of `search.kernels.relaxation`; what
-it proves is in `multipliers`.
+z in [l, u], which is a row, and the value a of its activation, which is a column. Lines above and below it are rows
+only where the solution breaks them, drawn at the solution. Otherwise the program is that of
+`search.kernels.relaxation`; what it proves is in `multipliers`.
 """
 
 from __future__ import annotations
