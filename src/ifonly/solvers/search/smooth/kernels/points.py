@@ -56,9 +56,9 @@ def newton(pack, person, tree, cut, tries, s):
 
 @njit(**INNER)
 def newton_together(pack, person, s, tree, cut, tries):
-    """Look for a better point from Y: the cheapest on the tangent planes there, stretched until it is favourable; then
-    on those of both points, and so on. One plane has its cheapest point in a corner; where the score is concave, several
-    have it where a cheapest point between two corners is.
+    """Look for a better point from Y: the cheapest on the tangent planes there, stretched until favourable; then
+    on those of both points, and so on. One plane has its cheapest point in a corner; where the score is concave,
+    several have it where a cheapest point between two corners is.
     """
     F, outputs, last, one = s.F, pack.index[SIZES, pack.layers], pack.layers - 1, np.int64(1)
     columns, rows = begin_program(pack.norm, cut.items, F, s.I, s.LF, s.LI), np.int64(0)
