@@ -1,6 +1,9 @@
 """Networks over many real features: rows proven and CPU time, beside the search without probing and Gurobi's programs.
 
 Data sets of scikit-learn, standardised; networks by `MLPClassifier`, seed 0; rows that the network decides as class 0.
+`--shape tanh-2x10` is a network with another activation than ReLU. `--family` also takes data of mixed types: Adult,
+COMPAS and Credit, and `mixed`, 30 real numbers, 10 integers and 5 categories; there the search is to be no slower than
+without probing (`--against "without probing"`).
 Each contestant answers the same rows one after the other, in one process, on one thread. A ratio is the geometric mean
 over rows of its CPU time to ours; a row that it leaves open counts with the time that it took.
 """
@@ -24,13 +27,26 @@ from rich.table import Table
 from benchmarks.asking import contestants
 from benchmarks.asking.contestants import OURS
 from benchmarks.terminal import ROOT, console
-from ifonly import ClassTarget, Distance, Limits, Network, Real, Schema, check
+from ifonly import (
+    Categorical,
+    ClassTarget,
+    Distance,
+    Integer,
+    Limits,
+    Network,
+    Real,
+    Schema,
+    check,
+    datasets,
+    import_model,
+)
 from ifonly.certifying.certifier import Certifier
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model import Model, network_model
 from ifonly.problem import Question
 from ifonly.results import Method, Solver
 from ifonly.solvers.search import Search, load_kernels
+from ifonly.solvers.search.smooth.compiled import SMOOTH_KERNELS
 from ifonly.tolerances import DEFAULT
 
 BEFORE = "without probing"
@@ -38,6 +54,7 @@ FIRST = "the first 10 ms"
 CERTIFIED = "certificate"
 """A search with records, and its proof written out; proven where it is VALID."""
 FAMILIES = ("breast-cancer", "wine", "digits", "synthetic-20", "synthetic-40", "synthetic-60")
+MIXED = ("adult", "compas", "credit", "mixed")
 SHAPES = ("2x10", "2x20", "2x32", "2x48", "2x64", "3x20", "3x32")
 SOON = 0.01
 """Seconds within which some row should be known."""
@@ -77,19 +94,56 @@ class Cell:
 
 
 def _data(family: str) -> tuple[Floats, NDArray[np.int64]]:
-    from sklearn import datasets
+    from sklearn import datasets as toys
 
     if family.startswith("synthetic-"):
         features = int(family.removeprefix("synthetic-"))
-        x, y = datasets.make_classification(
+        x, y = toys.make_classification(
             600, features, n_informative=features // 2, n_redundant=features // 4, random_state=0
         )
         return x, y
-    load = {"breast-cancer": datasets.load_breast_cancer, "wine": datasets.load_wine, "digits": datasets.load_digits}
+    load = {"breast-cancer": toys.load_breast_cancer, "wine": toys.load_wine, "digits": toys.load_digits}
     x, y = load[family](return_X_y=True)
     positive = {"breast-cancer": 1, "wine": 1, "digits": 8}[family]
     moves = np.ptp(x, axis=0) > 0.0
     return x[:, moves], (y == positive).astype(np.int64)
+
+
+def _mixed(family: str) -> tuple[Schema, Floats, NDArray[np.int64]]:
+    """Schema, rows and labels of data of mixed types."""
+    from sklearn.datasets import make_classification
+
+    if family != "mixed":
+        data = datasets.load(family, rules=False)
+        return data.schema, data.points(), data.labels
+    x, y = make_classification(600, 45, n_informative=22, n_redundant=11, random_state=0)
+    ranks = x.argsort(axis=0).argsort(axis=0) / len(x)
+    x[:, 30:40], x[:, 40:] = np.floor(10 * ranks[:, 30:40]), np.floor(4 * ranks[:, 40:])
+    reals = [Real(f"x{j}", float(x[:, j].min()), float(x[:, j].max())) for j in range(30)]
+    integers = [Integer(f"n{j}", 0, 9) for j in range(10)]
+    return Schema([*reals, *integers, *(Categorical(f"c{j}", list("abcd")) for j in range(5))]), x, y
+
+
+@cache
+def _imported(family: str, shape: str) -> tuple[Model, Floats]:
+    """The same for data of mixed types and for other activations: a pipeline of scikit-learn, imported."""
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    if family in MIXED:
+        schema, x, y = _mixed(family)
+    else:
+        x, y = _data(family)
+        schema = Schema([Real(f"x{j}", float(x[:, j].min()), float(x[:, j].max())) for j in range(x.shape[1])])
+    activation, _, size = shape.rpartition("-")
+    layers, width = (int(part) for part in size.split("x"))
+    perceptron = MLPClassifier((width,) * layers, activation=activation or "relu", random_state=0, max_iter=200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that training has not converged
+        model = import_model(make_pipeline(StandardScaler(), perceptron).fit(schema.encode(x), y), schema)
+    denied = np.flatnonzero(model.decide(model.scores(x)) == 0)
+    return model, x[np.random.default_rng(0).permutation(denied)]
 
 
 @cache
@@ -97,6 +151,8 @@ def _subject(family: str, shape: str) -> tuple[Model, Floats]:
     """A network, and the rows that it decides as class 0."""
     from sklearn.neural_network import MLPClassifier
 
+    if family in MIXED or "-" in shape:
+        return _imported(family, shape)
     x, y = _data(family)
     layers, width = (int(part) for part in shape.split("x"))
     mean, spread = x.mean(axis=0), x.std(axis=0)
@@ -207,7 +263,9 @@ def _told(measured: Records, cell: Cell, name: str, rows: int) -> list[str]:
 @click.command("reals")
 @click.option("--rows", type=click.IntRange(1), default=8, show_default=True, help="Rows per network.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Limit per row and contestant.")
-@click.option("--family", "families", type=click.Choice(FAMILIES), multiple=True, default=FAMILIES, show_default=True)
+@click.option(
+    "--family", "families", type=click.Choice((*FAMILIES, *MIXED)), multiple=True, default=FAMILIES, show_default=True
+)
 @click.option("--shape", "shapes", multiple=True, default=SHAPES, show_default=True)
 @click.option("--distance", "norms", multiple=True, default=("l1",), show_default=True)
 @click.option("--against", multiple=True, default=(BEFORE, "gurobi", "mip-obj"), show_default=True,
@@ -219,6 +277,8 @@ def command(rows: int, seconds: float, families: tuple[str, ...], shapes: tuple[
             against: tuple[str, ...], records: Path) -> None:  # fmt: skip
     """Many real features: the search, the search without probing, and Gurobi."""
     load_kernels()
+    if any("-" in shape for shape in shapes):
+        SMOOTH_KERNELS.load()
     measured = Records(records)
     cells = [Cell(family, shape, norm) for shape in shapes for family in families for norm in norms]
     for name in (OURS, FIRST, *against):  # our own answers first

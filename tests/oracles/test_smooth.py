@@ -20,27 +20,31 @@ from ifonly.solvers.search import Enumerate, Search
 
 SEEDS = int(os.environ.get("IFONLY_SMOOTH_SEEDS", "12"))
 SEARCH = Search(table_rows=0)
+PROBING = Search(table_rows=0, probing="always")
 SAMPLES = 2_000
 every_activation = pytest.mark.parametrize("activation", ACTIVATIONS)
+either_way = pytest.mark.parametrize("search", [SEARCH, PROBING], ids=["by rule", "probing"])
 
 
 @pytest.mark.long(keep=3)
 @every_activation
+@either_way
 @pytest.mark.parametrize("ruled", [False, True], ids=["plain", "ruled"])
-def test_agrees_with_the_enumerator(activation: str, ruled: bool) -> None:
+def test_agrees_with_the_enumerator(activation: str, ruled: bool, search: Search) -> None:
     wrong = []
     for seed in range(3000, 3000 + SEEDS):
         made = random_smooth_problem(seed, activation, finite=True, ruled=ruled)
         if made is not None:
-            found = disagreements(answers(*made, SEARCH), answers(*made, Enumerate()))
+            found = disagreements(answers(*made, search), answers(*made, Enumerate()))
             wrong += [f"random_smooth_problem({seed}, {activation!r}, ruled={ruled}): {said}" for said in found]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.long(keep=1)
 @every_activation
+@either_way
 @pytest.mark.parametrize("single", [False, True], ids=["float64", "float32"])
-def test_no_sampled_row_is_nearer(activation: str, single: bool) -> None:
+def test_no_sampled_row_is_nearer(activation: str, single: bool, search: Search) -> None:
     """Rows that the original accepts are not nearer than `lower_any_rounding`; those whose exact score is as sure as the answer's are
     not nearer than `lower`."""
     kinds = set()
@@ -49,7 +53,7 @@ def test_no_sampled_row_is_nearer(activation: str, single: bool) -> None:
         if made is None:
             continue
         question, people = made
-        for factual, claim in zip(people, SEARCH.prepare(question).solve(people, Limits(nodes=3_000)), strict=True):
+        for factual, claim in zip(people, search.prepare(question).solve(people, Limits(nodes=3_000)), strict=True):
             kinds.add((claim.point is None, claim.stop is None))
             assert not nearer(question, factual, claim, np.random.default_rng(seed)), f"seed {seed}"
     assert (False, True) in kinds

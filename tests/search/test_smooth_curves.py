@@ -78,6 +78,26 @@ def exact_power(exponent: float, z: Any) -> Any:
 
 
 @every_kind
+def test_the_shift_of_any_slope_is_the_least(activation: Activation) -> None:
+    """`largest_above`, for slopes of tangents, beyond them, and the other way: no line is crossed, and none is farther
+    than what 300 samples can tell."""
+    largest = compiled(curves.largest_above)
+    rng = np.random.default_rng(3)
+    for low, high, at in intervals(3, 300).tolist():
+        z, width = samples(low, high), high - low
+        steep = float(rng.choice([1.0, 1.0, 1.0, -1.0, 0.0, 3.0])) * compiled(curves.slope)(
+            activation.code, activation.alpha, at
+        )
+        for sign in (1.0, -1.0):
+            above = sign * activation(z) - sign * steep * z
+            shift = largest(activation.code, activation.alpha, sign, sign * steep, low, high)
+            assert shift >= above.max() - 1e-14 * np.abs(z).max() * (activation.name == "relu")
+            near = 1e-9 + 1e-12 * np.abs(above).max() + 3.0 * (width / 299) ** 2
+            near += width / 299 * (activation.name in ("relu", "elu")) * (1.0 + abs(steep))
+            assert shift <= above.max() + near, (low, high, steep, sign)
+
+
+@every_kind
 def test_lines_close_in_as_intervals_shrink(activation: Activation) -> None:
     """The distance is at most what curvature allows, (high - low)^2 times half the largest second derivative; ReLU and
     ELU have a kink, where it falls only as fast as the interval."""

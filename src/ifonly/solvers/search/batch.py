@@ -31,7 +31,10 @@ from ifonly.solvers.search.kernels.layout import (
     TriangleBuffers,
 )
 from ifonly.solvers.search.pack import (
+    CHORDS,
+    MOST_PROBED,
     Probing,
+    hidden_neurons,
     node_bytes,
     pack_people,
     pack_question,
@@ -41,7 +44,7 @@ from ifonly.solvers.search.pack import (
 )
 from ifonly.solvers.search.record import Record
 from ifonly.solvers.search.smooth.compiled import SMOOTH_KERNELS
-from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS, SmoothPack
+from ifonly.solvers.search.smooth.kernels.layout import LINES, SMOOTH_ROWS, SmoothPack
 from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
@@ -115,11 +118,18 @@ class PackedQuestion:
         cls, lowered: Lowered, tolerances: Tolerances, *, records: bool, probing: Probing = "by rule"
     ) -> PackedQuestion:
         pack = pack_question(lowered, tolerances)
+        when = when_probing(pack, probing, records=records)
         if lowered.bends is None:
-            when = when_probing(pack, probing, records=records)
             return cls(lowered, pack, units(lowered), records, KERNELS, pack, FLOAT_ROWS, when)
+        if hidden_neurons(pack) > MOST_PROBED:
+            when = NEVER
         smooth = SmoothPack(*pack, lowered.bends.code, lowered.bends.alpha)
-        return cls(lowered, pack, units(lowered), records, SMOOTH_KERNELS, smooth, SMOOTH_ROWS, NEVER)
+        return cls(lowered, pack, units(lowered), records, SMOOTH_KERNELS, smooth, SMOOTH_ROWS, when)
+
+    @property
+    def lines(self) -> int:
+        """Of each neuron, in the relaxations that are probed."""
+        return CHORDS if self.lowered.bends is None else LINES
 
     @cached_property
     def squared(self) -> bool:

@@ -31,7 +31,9 @@ from ifonly.tolerances import Tolerances
 NORMS = {Norm.L0: ADDITIVE, Norm.L1: ADDITIVE, Norm.L2: SQUARED, Norm.LINF: MAXIMUM}
 MOST_ROWS = 96
 MOST_PROBED = 160
-"""ReLUs of a node that are unstable or split: with more, none is probed."""
+"""ReLUs of a node that are unstable or split, or neurons with smooth activations: with more, none is probed."""
+CHORDS = 2
+"""Of each ReLU of a relaxation."""
 STEPS_A_RELU = 8
 """Two rounds, two sides, two programs."""
 FIRST_LOG = 1 << 16
@@ -177,16 +179,18 @@ def when_probing(pack: Pack, probing: Probing, *, records: bool = False) -> int:
     return layout.ALWAYS if probing == "always" else layout.BY_RULE
 
 
-def new_relaxation(pack: Pack, probing: int) -> TriangleBuffers:
-    """Buffers of one thread for the relaxations of nodes; next to none where ReLUs are never probed."""
+def new_relaxation(pack: Pack, probing: int, lines: int = CHORDS) -> TriangleBuffers:
+    """Buffers of one thread for the relaxations of nodes, with so many lines of each neuron; next to none where no
+    neuron is ever probed.
+    """
     hidden = hidden_neurons(pack) if probing != layout.NEVER else 0
     neurons = min(hidden, MOST_PROBED) if hidden else 0
     features, columns = (pack.price.shape[1], int(pack.index[layout.SIZES, 0])) if hidden else (0, 0)
     distances = 2 * columns if pack.norm == MAXIMUM else 0
     extra = int(pack.index[layout.SIZES, pack.layers]) + pack.rules + features
-    rows = 2 * neurons + extra + distances
+    rows = max(lines, 2) * neurons + extra + distances
     width = columns + neurons + 2
-    variables = max(columns + 1 + 4 * neurons + extra + distances, rows, width, hidden)
+    variables = max(columns + 1 + (2 + lines) * neurons + extra + distances, rows, width, hidden)
     widest = int(pack.index[layout.SIZES, 1 : pack.layers + 1].max()) if hidden else 0
     numbers = np.zeros((layout.LEVELS, layout.RELAXATION_INTS, max(variables, 4)), dtype=np.int64)
     numbers[0, layout.SIZE, layout.PROBING] = probing

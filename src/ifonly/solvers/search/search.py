@@ -33,7 +33,7 @@ class Search:
     row by row, those with at most `JUDGED_ROWS` favourable rows). `records`: keep what every node did, for proofs (the
     answer's `record`); spaces are then searched, too. `any_rounding`: always bound the distance of rows that the model
     accepts under some order of rounding only (the answer's `lower_any_rounding`), which may take as long again.
-    `probing`: whether the ReLUs of a node are probed by linear programs; "by rule" where many numbers are free.
+    `probing`: whether the neurons of a node are probed by linear programs; "by rule" where many numbers are free.
     """
 
     table_rows: int = 20_000

@@ -53,7 +53,7 @@ PLAIN_NODE = 1_000_000
 def buffer_bytes(packed: PackedQuestion) -> int:
     """What the buffers that are kept may take together."""
     scratch = new_scratch(packed.pack, records=packed.records, rows=packed.rows)
-    relaxation = new_relaxation(packed.pack, packed.probing)
+    relaxation = new_relaxation(packed.pack, packed.probing, packed.lines)
     log = 8 * first_log(packed.pack, packed.probing) if packed.records else 0
     one = FIRST_POOL * packed.node_bytes + _bytes((*scratch, *relaxation)) + log
     return one * most_spare(one)
@@ -106,7 +106,7 @@ class Worker:
         except IndexError:
             scratch, relaxation, tree = (
                 new_scratch(packed.pack, records=packed.records, rows=packed.rows),
-                new_relaxation(packed.pack, packed.probing),
+                new_relaxation(packed.pack, packed.probing, packed.lines),
                 None,
             )
         if tree is None or tree.num.shape[1] != self.first_pool:
@@ -136,16 +136,11 @@ class Worker:
 
     def _call(self, first: int, last: int, nodes: int, resume: bool) -> tuple[int, int]:
         batch, search_people = self.batch, self.kernels.now.search_people
-        more: tuple[TriangleBuffers, ...] = ()
-        if self.packed.lowered.bends is None:
-            more = (self.relaxation,)
-            # a relaxation takes plain Python a second and more
-            self.relaxation.G[0, SIZE, PROBING] = self.packed.probing if self.kernels.compiled else NEVER
+        # a relaxation takes plain Python a second and more
+        self.relaxation.G[0, SIZE, PROBING] = self.packed.probing if self.kernels.compiled else NEVER
         reached, code = search_people(
             self.packed.searched, batch.people, self.radius, first, last, nodes, resume, self.scratch,
-            *more, self.tree,
-            batch.lower,
-            batch.best, batch.nodes,
+            self.relaxation, self.tree, batch.lower, batch.best, batch.nodes,
         )  # fmt: skip
         return int(reached), int(code)
 

@@ -49,7 +49,7 @@ def solve_relaxation(pack, s, r, level, cut, p, most, z):
         before = G[SIZE, ROW_COUNT]
         _add_chords(T, F, G, p)
         if pack.norm == MAXIMUM:
-            _add_distances(T, F, G, s, cut, p)
+            add_distances(T, F, G, s, cut, p)
         if G[SIZE, ROW_COUNT] == before:
             return status, z
 
@@ -91,8 +91,8 @@ def _add_chords(T, F, G, p):
             add_pair_row(T, F, G, slot, slant * down, a, slant - 1.0, n, -slant)
 
 
-@njit(**ONCE)
-def _add_distances(T, F, G, s, cut, p):
+@njit(**INNER)
+def add_distances(T, F, G, s, cut, p):
     """linf: no number may cost more than the distance."""
     far = p.width
     for k in range(cut.items):

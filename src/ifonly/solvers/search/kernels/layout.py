@@ -282,7 +282,7 @@ class Tree(NamedTuple):
     """(node, feature): features that were split on changing at all, and here count as changed."""
     num: Floats
     idx: Ints
-    """SPLIT is the feature to split next, -2 - h for the ReLU of hidden neuron h, or features + g to split on whether
+    """SPLIT is the feature to split next, -2 - h for hidden neuron h (a ReLU at 0), or features + g to split on whether
     feature g changes at all."""
     best: Floats
     number: Floats

@@ -48,8 +48,8 @@ from ifonly.solvers.search.kernels.long_step import (
 from ifonly.solvers.search.kernels.network import end_plane, pass_down
 
 
-@njit(**ONCE)
-def _add_multiplier(pack, layer, i, m, low, size, F):
+@njit(**INNER)
+def add_multiplier(pack, layer, i, m, low, size, F):
     """Begin with m times (condition i - low): its coefficients to V. Returns constant and what rounding can do."""
     n, w = pack.index[SIZES, layer], pack.index[WEIGHT_AT, layer] + i * pack.index[SIZES, layer]
     bias = pack.biases[pack.index[BIAS_AT, layer] + i]
@@ -78,7 +78,7 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, active):
         m = max(reduced_price(v, P, G), 0.0) * r.F[0, SCALE, v]
         F[PI, k] = m
         if m > 0.0:
-            c, e = _add_multiplier(pack, last, k, m, person.need[LOW, k], node.zu, F)
+            c, e = add_multiplier(pack, last, k, m, person.need[LOW, k], node.zu, F)
             constant += c
             lost += e
             robust += m * (person.need[HIGH, k] - person.need[LOW, k])
@@ -88,7 +88,7 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, active):
             h = at + j
             g, i = F[V, j], r.G[0, SLOT, h]
             if node.side[h] == RULE:
-                m, low, high = _rule_multiplier(pack, person, r, level, p, layer, j)
+                m, low, high = rule_multiplier(pack, person, r, level, p, layer, j)
                 F[V, j] = g + m
                 constant -= m * low
                 robust += m * max(high - low, 0.0)
@@ -112,8 +112,8 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, active):
     return constant + lost, robust + 3.0 * min(lost, robust), own  # a plane without conditions says nothing of them
 
 
-@njit(**ONCE)
-def _rule_multiplier(pack, person, r, level, p, layer, i):
+@njit(**INNER)
+def rule_multiplier(pack, person, r, level, p, layer, i):
     """Multiplier of a rule's row, and its LOW and HIGH."""
     first = pack.index[SIZES, pack.layers]
     for j in range(pack.rules):

@@ -168,17 +168,17 @@ def _first_relaxation(pack, person, s, r, node, cut, limit):
     status, z = np.int64(OPTIMAL), 0.0
     if p.unit == 0.0:
         return p, status, z
-    status, z = solve_relaxation(pack, s, r, NODE_LEVEL, cut, p, _most(pack, cut, p, limit), z)
+    status, z = solve_relaxation(pack, s, r, NODE_LEVEL, cut, p, most_value(pack, cut, p, limit), z)
     if pack.norm == SQUARED and status == OPTIMAL:
         bound_relaxation(pack, person, s, r, NODE_LEVEL, node, cut, p)
         centre_columns(s, cut, s.F[PLANE], s.F[TAKE])
         p = begin_relaxation(pack, person, s, r, node, cut, limit, 0.25 * spread)
-        status, z = solve_relaxation(pack, s, r, NODE_LEVEL, cut, p, _most(pack, cut, p, limit), 0.0)
+        status, z = solve_relaxation(pack, s, r, NODE_LEVEL, cut, p, most_value(pack, cut, p, limit), 0.0)
     return p, status, z
 
 
 @njit(**INNER)
-def _most(pack, cut, p, limit):
+def most_value(pack, cut, p, limit):
     """Up to which value programs are solved: squares are only approximated. Without a cutoff, nothing costs 2 units."""
     if limit == math.inf:
         return 2.0
@@ -207,7 +207,7 @@ def _probe_all(pack, person, s, r, tree, node, cut, p, limit, z):
     order, count, gained = r.G[0, ORDER], 0, 0.0
     pick, score, status = np.int64(-2), -1.0, np.int64(OPTIMAL)
     waiting = _by_gap(r, p)
-    most = _most(pack, cut, p, limit)
+    most = most_value(pack, cut, p, limit)
     for turn in range(waiting):
         i = order[turn]
         if s.I[HALT, 0] != 0:
@@ -267,10 +267,10 @@ def _probe_side(pack, person, s, r, tree, node, cut, p, i, active, z, limit):
     The second program asks for as much of |z| as the first one's multipliers leave: one step of Newton's method.
     """
     T, F, G = r.T[SIDE_LEVEL], r.F[SIDE_LEVEL], r.G[SIDE_LEVEL]
-    copy_program(r.T[0], r.F[0], r.G[0], p.variables, _breaks(pack), T, F, G)
+    copy_program(r.T[0], r.F[0], r.G[0], p.variables, breaks_of(pack), T, F, G)
     a = p.width + 1 + i
     other, var = (a + p.neurons, a) if active else (a, a + p.neurons)
-    most, scale = _most(pack, cut, p, limit), r.F[0, SCALE, a]
+    most, scale = most_value(pack, cut, p, limit), r.F[0, SCALE, a]
     z = move_bound(T, F, G, other, True, 0.0, z)
     status, z = solve_relaxation(pack, s, r, SIDE_LEVEL, cut, p, most, z)
     before = node.zu[r.G[0, NEURON, i]] if active else -node.zl[r.G[0, NEURON, i]]
@@ -325,7 +325,7 @@ def log_multipliers(pack, s, tree, about):
 
 
 @njit(**INNER)
-def _breaks(pack):
+def breaks_of(pack):
     return BREAKS if pack.norm == SQUARED else 3
 
 
@@ -336,7 +336,7 @@ def _flat_pick(pack, person, s, r, node, cut, p, most, z):
     if most == math.inf:
         return np.int64(-1)
     T, F, G = r.T[RAISED_LEVEL], r.F[RAISED_LEVEL], r.G[RAISED_LEVEL]
-    breaks, raised, step, asked, value = _breaks(pack), np.int64(0), 0.05, 0.0, z
+    breaks, raised, step, asked, value = breaks_of(pack), np.int64(0), 0.05, 0.0, z
     outputs = pack.index[SIZES, pack.layers]
     copy_program(r.T[0], r.F[0], r.G[0], p.variables, breaks, T, F, G)
     for _ in range(RAISED_TRIES):
@@ -370,7 +370,7 @@ def _best_raised(pack, s, r, cut, p, most, value):
             continue
         product = 1.0
         for side in range(2):
-            copy_program(T, F, G, p.variables, _breaks(pack), t, f, g)
+            copy_program(T, F, G, p.variables, breaks_of(pack), t, f, g)
             now = move_bound(t, f, g, p.width + 1 + i + side * p.neurons, True, 0.0, value)
             _, now = solve_relaxation(pack, s, r, SIDE_LEVEL, cut, p, 3.0 * most, now)
             product *= max(min(now, 3.0 * most) - value, LEAST_RISE * most)

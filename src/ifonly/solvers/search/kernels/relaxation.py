@@ -89,19 +89,19 @@ def begin_relaxation(pack, person, s, r, node, cut, limit, spread):
         groups += has_group_row(pack.norm, k, s.I)
     pairs = 2 * width if pack.norm == MAXIMUM else 0
     p = TriangleProgram(
-        width, neurons, rows_at, extra, rows_at + extra + groups + pairs, _unit(pack.norm, cut, limit, s)
+        width, neurons, rows_at, extra, rows_at + extra + groups + pairs, cost_unit(pack.norm, cut, limit, s)
     )
     for v in range(p.variables):
         G[WHERE, v] = ABSENT
         F[SLANT, v] = 0.0
     G[SIZE, ROW_COUNT], G[SIZE, COLUMNS], G[SIZE, RAY] = 0, 0, -1
-    _add_columns(pack.norm, s, r, cut, p, spread)
+    add_columns(pack.norm, s, r, cut, p, spread)
     _add_neurons(p, node, F, G)
     for j in range(G[SIZE, COLUMNS]):
         F[PRICE, j] = 0.0
-    _add_group_rows(pack.norm, s, r, cut, p)
+    add_group_rows(pack.norm, s, r, cut, p)
     _add_network(pack, person, s, r, node, p)
-    _start_values(r.T[0], F, G)
+    start_values(r.T[0], F, G)
     return p
 
 
@@ -127,8 +127,8 @@ def has_group_row(norm, k, I):
     return 1 if I[ITEM_KIND, k] == CHOICE and (norm == MAXIMUM or I[FIRST, k + 1] - I[FIRST, k] > 1) else 0
 
 
-@njit(**ONCE)
-def _unit(norm, cut, limit, s):
+@njit(**INNER)
+def cost_unit(norm, cut, limit, s):
     """What costs are measured in: what is left up to the limit, or all that can be spent."""
     if limit < math.inf:
         return max(limit - cut.base_cost, 1e-300)
@@ -146,14 +146,14 @@ def _unit(norm, cut, limit, s):
 
 
 @njit(**INNER)
-def _new_column(v, position, F, G):
+def new_column(v, position, F, G):
     j = G[SIZE, COLUMNS]
     G[NONBASIC, j], G[POSITION, j], G[WHERE, v] = v, position, -1 - j
     G[SIZE, COLUMNS] = j + 1
 
 
-@njit(**ONCE)
-def _add_columns(norm, s, r, cut, p, spread):
+@njit(**INNER)
+def add_columns(norm, s, r, cut, p, spread):
     """The compact columns, and for linf the distance beyond the base's."""
     F, G = r.F[0], r.G[0]
     for k in range(cut.items):
@@ -163,7 +163,7 @@ def _add_columns(norm, s, r, cut, p, spread):
                 F[BREAK, c], F[BREAK + 1, c] = 0.0, 1.0
                 F[SLOPE, c] = 0.0 if norm == MAXIMUM else s.F[COLUMN_COST, c] / p.unit
                 G[LAST, c] = 1
-                _new_column(c, 0, F, G)
+                new_column(c, 0, F, G)
             else:
                 scale = max(s.F[UP, k], s.F[DOWN, k])
                 F[SCALE, c] = scale
@@ -174,11 +174,11 @@ def _add_columns(norm, s, r, cut, p, spread):
                 zero = 0
                 while F[BREAK + zero, c] < 0.0:
                     zero += 1
-                _new_column(c, zero, F, G)
+                new_column(c, zero, F, G)
     if norm == MAXIMUM:
         F[SCALE, p.width], F[SLOPE, p.width] = p.unit, 1.0
         F[BREAK, p.width], F[BREAK + 1, p.width], G[LAST, p.width] = 0.0, 1e6, 1
-        _new_column(p.width, 0, F, G)
+        new_column(p.width, 0, F, G)
 
 
 @njit(**ONCE)
@@ -248,11 +248,11 @@ def _add_neurons(p, node, F, G):
         elif side == INACTIVE:
             F[BREAK, a], F[BREAK + 1, a] = 0.0, 0.0
         if F[BREAK + 1, a] > 0.0:
-            _new_column(a, 0, F, G)
+            new_column(a, 0, F, G)
 
 
 @njit(**INNER)
-def _new_row(v, low, high, beta, F, G):
+def new_row(v, low, high, beta, F, G):
     m = G[SIZE, ROW_COUNT]
     F[BREAK, v], F[BREAK + 1, v], F[SLOPE, v], G[LAST, v] = low, high, 0.0, 1
     F[BETA, m], G[BASIC, m], G[PIECE, m], G[WHERE, v] = beta, v, 0, m
@@ -260,15 +260,15 @@ def _new_row(v, low, high, beta, F, G):
     return m
 
 
-@njit(**ONCE)
-def _add_group_rows(norm, s, r, cut, p):
+@njit(**INNER)
+def add_group_rows(norm, s, r, cut, p):
     """At most one option of a choice; for linf no option that is dearer than the distance."""
     T, F, G, I = r.T[0], r.F[0], r.G[0], s.I
     v = p.rows_at + p.extra
     for k in range(cut.items):
         if not has_group_row(norm, k, I):
             continue
-        m = _new_row(v, 0.0, math.inf, cut.base_cost / p.unit if norm == MAXIMUM else 1.0, F, G)
+        m = new_row(v, 0.0, math.inf, cut.base_cost / p.unit if norm == MAXIMUM else 1.0, F, G)
         for j in range(G[SIZE, COLUMNS]):
             T[m, j] = 0.0
         for c in range(I[FIRST, k], I[FIRST, k + 1]):
@@ -300,11 +300,11 @@ def _add_network(pack, person, s, r, node, p):
                 _combine_below(pack, layer, i, row, below, columns, r, node, p)
             if last:
                 aim, low = person.need[AIM, i], person.need[LOW, i]
-                _add_condition(p.rows_at + i, row, columns, max(aim, low), r)
+                add_condition(p.rows_at + i, row, columns, max(aim, low), r)
             elif G[SLOT, h] >= 0:
                 _add_neuron_row(G[SLOT, h], row, columns, r, p)
             elif node.side[h] == RULE:
-                _add_rule(pack, person, layer, i, row, columns, r, p)
+                add_rule(pack, person, layer, i, row, columns, r, p)
 
 
 @njit(**ONCE)
@@ -333,24 +333,24 @@ def _add_neuron_row(i, row, columns, r, p):
     T, F, G = r.T[0], r.F[0], r.G[0]
     a, n = p.width + 1 + i, p.width + 1 + p.neurons + i
     inverse = 1.0 / F[SCALE, a]
-    m = _new_row(n, F[BREAK, n], F[BREAK + 1, n], -r.E[row, columns] * inverse, F, G)
+    m = new_row(n, F[BREAK, n], F[BREAK + 1, n], -r.E[row, columns] * inverse, F, G)
     for j in range(columns):
         T[m, j] = r.E[row, j] * inverse
     if G[WHERE, a] != ABSENT:
         T[m, -1 - G[WHERE, a]] -= 1.0
 
 
-@njit(**ONCE)
-def _add_rule(pack, person, layer, i, row, columns, r, p):
+@njit(**INNER)
+def add_rule(pack, person, layer, i, row, columns, r, p):
     first = pack.index[SIZES, pack.layers]
     for j in range(pack.rules):
         if pack.index[RULE_LAYER, j] == layer and pack.index[RULE_PLACE, j] == i:
             low, high = person.need[LOW, first + j], person.need[HIGH, first + j]
-            _add_condition(p.rows_at + first + j, row, columns, high if high >= low else low - WHOLE_SLACK, r)
+            add_condition(p.rows_at + first + j, row, columns, high if high >= low else low - WHOLE_SLACK, r)
 
 
 @njit(**INNER)
-def _add_condition(v, row, columns, aim, r):
+def add_condition(v, row, columns, aim, r):
     """A row  value - aim >= 0,  scaled to a largest coefficient of 1."""
     T, F, G = r.T[0], r.F[0], r.G[0]
     size = 0.0
@@ -358,13 +358,13 @@ def _add_condition(v, row, columns, aim, r):
         size = max(size, abs(r.E[row, j]))
     scale = 1.0 / size if size > 0.0 else 1.0
     F[SCALE, v] = scale
-    m = _new_row(v, 0.0, math.inf, (r.E[row, columns] - aim) * scale, F, G)
+    m = new_row(v, 0.0, math.inf, (r.E[row, columns] - aim) * scale, F, G)
     for j in range(columns):
         T[m, j] = -r.E[row, j] * scale
 
 
-@njit(**ONCE)
-def _start_values(T, F, G):
+@njit(**INNER)
+def start_values(T, F, G):
     """Take out of the rows what nonbasic variables are at the start."""
     for j in range(G[SIZE, COLUMNS]):
         x = F[BREAK + G[POSITION, j], G[NONBASIC, j]]

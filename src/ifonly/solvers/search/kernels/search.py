@@ -144,9 +144,9 @@ def split_node(pack, person, tree, node, other):
     g, value = tree.idx[SPLIT, node], tree.num[SPLIT_VALUE, node]
     if g < 0:
         h = -2 - g
-        tree.z[node, LEAST, h] = 0.0
+        tree.z[node, LEAST, h] = value
         tree.side[node, h] = ACTIVE
-        tree.z[other, MOST, h] = 0.0
+        tree.z[other, MOST, h] = value
         tree.side[other, h] = INACTIVE
     elif g >= count:
         g -= count
@@ -328,9 +328,9 @@ def _is_time(nodes):
 
 
 @njit(**ONCE)
-def _look(pack, person, s, r, tree, root):
-    """Look for points before the first node; and once more, by walks, in a search that is not over soon. A free node
-    holds the whole space then.
+def walks_now(pack, person, r, tree, root):
+    """Are points looked for before this node: before the first one, and once more, by walks, in a search that is not
+    over soon? Returns a node that holds the whole space, or -1, and the first and the last start of the walks.
     """
     probing, none = r.G[0, SIZE, PROBING] != NEVER, tree.number[BEST] == math.inf
     nodes, capacity = tree.count[NODES], tree.num.shape[1]
@@ -338,11 +338,12 @@ def _look(pack, person, s, r, tree, root):
         looked = nodes == 0 and tree.count[PHASES] > 1
         if not looked and (none or (probing and nodes == 0)):
             starts = FIRST_STARTS if probing or len(pack.weights) >= LARGE_NETWORK else 0
-            look_for_points(pack, person, s, r, open_node(tree, 0), tree, np.int64(0), starts)
+            return np.int64(0), np.int64(0), np.int64(starts)
     elif (probing or none) and tree.count[USED] + 3 < capacity and _is_time(nodes):
         i = tree.idx[FREE, capacity - 2]
         _set_root(pack, person, tree, i)
-        look_for_points(pack, person, s, r, open_node(tree, i), tree, np.int64(1), np.int64(MORE_STARTS))
+        return np.int64(i), np.int64(1), np.int64(MORE_STARTS)
+    return np.int64(-1), np.int64(0), np.int64(0)
 
 
 @njit(**ONCE)
@@ -355,7 +356,9 @@ def _run(pack, person, s, r, tree, nodes, fresh):
         if code != GO:
             return code
         fresh = False
-        _look(pack, person, s, r, tree, second < 0)
+        whole, start, last = walks_now(pack, person, r, tree, second < 0)
+        if whole >= 0:
+            look_for_points(pack, person, s, r, open_node(tree, whole), tree, start, last)
         if nodes == 0:
             return SLICE
         tries = ROOT_TRIES if second < 0 else NODE_TRIES

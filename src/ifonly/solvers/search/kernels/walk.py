@@ -95,8 +95,8 @@ def find_point(pack, person, s, r, node, cut, tree, pieces, first, last):
                 _through_pieces(pack, person, s, r, node, cut, tree)
 
 
-@njit(**ONCE)
-def _start(s, cut, k):
+@njit(**INNER)
+def start_walk(s, cut, k):
     """The base, or for k > 0 a row that changes about half of the numbers, into Y."""
     F, seed = s.F, np.int64(k)
     for j in range(cut.items):
@@ -111,21 +111,26 @@ def _start(s, cut, k):
 
 
 @njit(**INNER)
-def _price_of(j, F):
+def price_of(j, F):
     """About what item j costs from one end of its range to the other."""
     return F[ITEM_JUMP, j] + max(F[ITEM_RATE, j] * F[UP, j], F[ITEM_DOWN, j] * F[DOWN, j])
+
+
+@njit(**INNER)
+def average_price(s, cut):
+    """What the items' numbers cost from one end of their ranges to the other, on average over all items."""
+    mean = 0.0
+    for j in range(cut.items):
+        if s.I[ITEM_KIND, j] != CHOICE:
+            mean += price_of(j, s.F)
+    return mean / max(cut.items, 1)
 
 
 @njit(**ONCE)
 def _climb(pack, person, s, node, cut, tree, k):
     """Step up the gradient of the condition that is met worst, until all are met. The point is in X and Y."""
-    F, size, one = s.F, STEP_SIZES[k % 4], np.int64(1)
-    mean = 0.0
-    for j in range(cut.items):
-        if s.I[ITEM_KIND, j] != CHOICE:
-            mean += _price_of(j, F)
-    mean /= max(cut.items, 1)
-    _start(s, cut, k)
+    F, one, budget = s.F, np.int64(1), STEP_SIZES[k % 4] * average_price(s, cut)
+    start_walk(s, cut, k)
     for step in range(WALK_STEPS):
         round_solution(pack, cut.items, F, s.I)
         worst, short = try_point(pack, person, tree, F)
@@ -136,13 +141,13 @@ def _climb(pack, person, s, node, cut, tree, k):
         set_pattern(F)
         neuron_plane(pack, pack.layers - 1, worst, 1.0, node.zl, node.zu, F[PATTERN], one, cut.width, F, s.Wc)
         if step % 2 == 0:
-            _switch(s, cut)
-        _step(s, cut, size * mean, -1.001 * short)
+            switch_choices(s, cut)
+        step_up(s, cut, budget, -1.001 * short)
     return False
 
 
-@njit(**ONCE)
-def _switch(s, cut):
+@njit(**INNER)
+def switch_choices(s, cut):
     """Choices to their best options by the gradient in PLANE."""
     for j in range(cut.items):
         if s.I[ITEM_KIND, j] == CHOICE:
@@ -155,8 +160,8 @@ def _switch(s, cut):
                 s.F[Y, best] = 1.0
 
 
-@njit(**ONCE)
-def _step(s, cut, budget, need):
+@njit(**INNER)
+def step_up(s, cut, budget, need):
     """Move numbers, the best gain per cost first, until the budget is spent or the need is met."""
     F, I = s.F, s.I
     for j in range(cut.items):
@@ -165,7 +170,7 @@ def _step(s, cut, budget, need):
         best, most = np.int64(-1), 0.0
         for j in range(cut.items):
             if I[TAKEN, j] == 0:
-                price = max(_price_of(j, F), 1e-300)
+                price = max(price_of(j, F), 1e-300)
                 gain = abs(F[PLANE, I[FIRST, j]]) * (F[UP, j] + F[DOWN, j]) / price
                 if gain > most:
                     best, most = np.int64(j), gain
@@ -175,7 +180,7 @@ def _step(s, cut, budget, need):
         c = I[FIRST, best]
         v = F[PLANE, c]
         room = F[UP, best] - F[Y, c] if v > 0.0 else F[Y, c] + F[DOWN, best]
-        each = _price_of(best, F) / (F[UP, best] + F[DOWN, best])
+        each = price_of(best, F) / (F[UP, best] + F[DOWN, best])
         move = min(room, need / abs(v))
         if each > 0.0:
             move = min(move, budget / each)

@@ -20,14 +20,15 @@ def _functions() -> tuple[Mapping[str, Any], int]:
 
 def _try_out(kernel: Any) -> None:
     """Nobody is searched for: the arguments have the types of all calls, and no people."""
-    from ifonly.solvers.search.pack import new_scratch, new_tree
+    from ifonly.solvers.search.kernels.layout import NEVER
+    from ifonly.solvers.search.pack import new_relaxation, new_scratch, new_tree
     from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS, SmoothPack
 
     pack, people, flat, nobody, nodes = no_people()
     smooth = SmoothPack(*pack, np.zeros(1, dtype=np.int64), np.zeros(1))
     kernel.search_people(
-        smooth, people, nobody, 0, 0, 1, False, new_scratch(pack, rows=SMOOTH_ROWS), new_tree(pack, 1), nobody, flat,
-        nodes,
+        smooth, people, nobody, 0, 0, 1, False, new_scratch(pack, rows=SMOOTH_ROWS), new_relaxation(pack, NEVER),
+        new_tree(pack, 1), nobody, flat, nodes,
     )  # fmt: skip
     try_in_and_out(kernel)
 

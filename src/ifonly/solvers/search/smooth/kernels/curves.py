@@ -36,6 +36,9 @@ GELU_TURN, GELU_TANH_TURN, SILU_TURN = math.sqrt(2.0), 1.4185040087908284, 2.399
 NARROW = 1e-7
 """An interval that is shorter than this, relative to where it is, has the slope of its middle."""
 HALVINGS = 14
+SLOPE_HALVINGS = 16
+STEEP = 1e6
+"""A slope that is far beyond those of all activations."""
 PAD = 64.0 * 2.0**-53
 STEEPEST = 1.2
 """No activation has a slope beyond."""
@@ -185,8 +188,42 @@ def _above_concave(code, alpha, sign, m, point, low, high):
 
 
 @njit(**INNER)
+def _most_above_concave(code, alpha, sign, m, low, high):
+    """At most this much is sign * a above m z on [low, high], where it is concave: by the tangents at both ends of a
+    short interval in which the slope is m."""
+    left, right = low, high
+    if sign * slope(code, alpha, left) <= m:
+        return sign * value(code, alpha, left) - m * left
+    if sign * slope(code, alpha, right) >= m:
+        return sign * value(code, alpha, right) - m * right
+    for _ in range(SLOPE_HALVINGS):
+        middle = 0.5 * (left + right)
+        if sign * slope(code, alpha, middle) >= m:
+            left = middle
+        else:
+            right = middle
+    from_left = sign * value(code, alpha, left) - m * left + (sign * slope(code, alpha, left) - m) * (right - left)
+    from_right = sign * value(code, alpha, right) - m * right + (m - sign * slope(code, alpha, right)) * (right - left)
+    return min(from_left, from_right)
+
+
+@njit(**INNER)
+def largest_above(code, alpha, sign, m, low, high):
+    """The least shift, or next to nothing more, with which a line of slope m is above sign * a on [low, high]."""
+    return _shift(code, alpha, sign, m, math.nan, low, high)
+
+
+@njit(**INNER)
+def bend(code, alpha, low, high):
+    """About how far the activation is from a line on [low, high]."""
+    left, middle, right = slope(code, alpha, low), slope(code, alpha, 0.5 * (low + high)), slope(code, alpha, high)
+    return 0.125 * (high - low) * (max(left, middle, right) - min(left, middle, right))
+
+
+@njit(**INNER)
 def _shift(code, alpha, sign, m, point, low, high):
-    """The shift of a line of slope m that is above sign * a on [low, high]."""
+    """The shift of a line of slope m that is above sign * a on [low, high]; the tangent where it is concave is that of
+    the point, or (NaN) of where the slope is m."""
     turn = _turn(code)
     most = -math.inf
     for piece in range(3):
@@ -198,6 +235,8 @@ def _shift(code, alpha, sign, m, point, low, high):
         if convex == (sign > 0.0):
             ends = max(sign * value(code, alpha, first) - m * first, sign * value(code, alpha, last) - m * last)
             most = max(most, ends)
+        elif math.isnan(point):
+            most = max(most, _most_above_concave(code, alpha, sign, m, first, last))
         else:
             most = max(most, _above_concave(code, alpha, sign, m, point, first, last))
     size = abs(value(code, alpha, low)) + abs(value(code, alpha, high))

@@ -13,6 +13,7 @@ from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
 from ifonly.solvers.search.kernels.evaluate import cut_node, keep_plane
 from ifonly.solvers.search.kernels.layout import (
     ACT,
+    BEST,
     BIAS_AT,
     HALT,
     HIGH,
@@ -26,6 +27,7 @@ from ifonly.solvers.search.kernels.layout import (
     PLANE_BEST,
     RESIDUAL,
     ROWS,
+    RULE,
     RULE_LAYER,
     RULE_PLACE,
     SCORE,
@@ -35,6 +37,7 @@ from ifonly.solvers.search.kernels.layout import (
 )
 from ifonly.solvers.search.kernels.network import begin_losses, plane_loss
 from ifonly.solvers.search.kernels.planes import add_plane, begin_program, combine_robust, solve_program
+from ifonly.solvers.search.kernels.probing import probes
 from ifonly.solvers.search.kernels.simplex import INFEASIBLE
 from ifonly.solvers.search.kernels.splits import (
     SPLIT_ORDER,
@@ -53,6 +56,8 @@ from ifonly.solvers.search.smooth.kernels.curves import value
 from ifonly.solvers.search.smooth.kernels.layout import LOWER_SHIFT, LOWER_SLOPE, MATTERS, UPPER_SHIFT, UPPER_SLOPE
 from ifonly.solvers.search.smooth.kernels.planes import bound_layer, forward_compact, lines_at, neuron_plane
 from ifonly.solvers.search.smooth.kernels.points import newton, try_point
+from ifonly.solvers.search.smooth.kernels.probing import probe_neurons
+from ifonly.solvers.search.smooth.kernels.walk import find_point
 
 REFERENCES = 3
 """How often the lines are drawn anew, at the solution of the ones before."""
@@ -65,11 +70,11 @@ AT_ENDS = 0.1
 
 
 @njit(**ONCE)
-def evaluate(pack, person, s, node, tree, tries):
+def evaluate(pack, person, s, r, node, tree, tries):
     """Bound a box. Returns (lower bound on the cost, split, where); may improve the best point.
 
-    The split is a feature, features + g for whether feature g changes, or UNSPLIT: then a bound below the cutoff is a
-    limit of what can be proven in floating point.
+    The split is a feature, -2 - h for neuron h at `where`, features + g for whether feature g changes, or UNSPLIT: then
+    a bound below the cutoff is a limit of what can be proven in floating point.
     """
     F, I, number = s.F, s.I, tree.number
     limit = cutoff(pack, number)
@@ -83,6 +88,8 @@ def evaluate(pack, person, s, node, tree, tries):
         bound_layer(pack, layer, person.slack, node.zl, node.zu, limit - cut.base_cost, items, F, I, s.Wc)
     if I[HALT, 0] != 0:
         return -1.0, UNSPLIT, 0.0
+    if _is_empty(node):
+        return limit, UNSPLIT, 0.0
     ruled = _bound_rules(pack, person, cut, s)
     if ruled >= limit:
         return ruled, UNSPLIT, 0.0
@@ -102,6 +109,10 @@ def evaluate(pack, person, s, node, tree, tries):
         return bound, UNSPLIT, 0.0
     if changing != UNSPLIT:
         return bound, changing, changing_at
+    if probes(tree, cut, np.int64(pack.layers - 1), s, r):
+        bound, split, where, settled = probe_neurons(pack, person, s, r, tree, node, cut, bound)
+        if settled:
+            return bound, split, where
     together = pack.rules > 0 or pack.index[SIZES, pack.layers] > 1
     if together:
         bound, shut, changing, changing_at = _together(pack, person, s, node, cut, tree, bound)
@@ -112,6 +123,23 @@ def evaluate(pack, person, s, node, tree, tries):
     relaxed = solve_plane(pack.norm, F[PLANE_BEST], constant - missed, cut.base_cost, cut.ceiling, items, F, I) >= limit
     split, where = _split(pack, person, s, node, items, relaxed, together)
     return bound, split, where
+
+
+@njit(**INNER)
+def _is_empty(node):
+    """Do the bounds of some pre-activation exclude each other?"""
+    empty = False
+    for h in range(len(node.zl)):
+        empty |= node.side[h] != RULE and node.zl[h] > node.zu[h]
+    return empty
+
+
+@njit(**INNER)
+def look_for_points(pack, person, s, r, node, tree, first, last):
+    """Look for points before boxes are bounded, by walks from starts `first` to `last`: as for ReLUs."""
+    cut = cut_node(pack, person, s, node, cutoff(pack, tree.number))
+    if cut.base_cost < math.inf and (probes(tree, cut, np.int64(1), s, r) or tree.number[BEST] == math.inf):
+        find_point(pack, person, s, cut, tree, first, last)
 
 
 @njit(**INNER)

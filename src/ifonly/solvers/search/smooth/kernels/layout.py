@@ -19,6 +19,9 @@ SIZE, MATTERS = layout.FLOAT_ROWS + 6, layout.FLOAT_ROWS + 7
 """The largest absolute value of the activation; 1 if it may be anything but 0."""
 SMOOTH_ROWS = layout.FLOAT_ROWS + 8
 
+LINES = 6
+"""Of each neuron, in the relaxations that are probed: half of them upper ones."""
+
 RELU, TANH, SIGMOID, SOFTPLUS, GELU, GELU_TANH, SILU, ELU, POWER = range(9)
 """As in `model.smooth.activations.NAMES`."""
 
