@@ -80,13 +80,17 @@ def pipeline(seed: int, kind: Any) -> tuple[Any, Schema]:
         return make_pipeline(columns, LogisticRegression() if seed % 2 else net).fit(table, labels), schema
 
 
+SEARCHES = (Search(table_rows=0), Search(table_rows=0, probing="always"))
+
+
 @pytest.mark.long(keep=4)
+@pytest.mark.parametrize("search", SEARCHES, ids=["by rule", "probing"])
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_agrees_with_the_enumerator(seed: int) -> None:
+def test_agrees_with_the_enumerator(seed: int, search: Search) -> None:
     found, schema = pipeline(seed, Integer)
     model = import_model(found, schema)
     assert isinstance(model.function, SmoothNetwork)
-    explainer = Explainer(model).using(Search(table_rows=0))
+    explainer = Explainer(model).using(search)
     for point in schema.sample(2, np.random.default_rng(seed)):
         row, distance = schema.row(point), DISTANCES[seed % len(DISTANCES)]
         answer = explainer.explain(row, distance=distance)
@@ -97,13 +101,14 @@ def test_agrees_with_the_enumerator(seed: int) -> None:
 
 
 @pytest.mark.long(keep=4)
+@pytest.mark.parametrize("search", SEARCHES, ids=["by rule", "probing"])
 @pytest.mark.parametrize("seed", range(100, 100 + SEEDS))
-def test_no_sampled_row_is_nearer(seed: int) -> None:
+def test_no_sampled_row_is_nearer(seed: int, search: Search) -> None:
     """Rows that the pipeline accepts are not nearer than what is proven of all of them."""
     found, schema = pipeline(seed, Real)
     model = import_model(found, schema)
     assert isinstance(model.function, SmoothNetwork)
-    explainer, rng = Explainer(model), np.random.default_rng(seed)
+    explainer, rng = Explainer(model).using(search), np.random.default_rng(seed)
     row = schema.row(schema.sample(1, rng)[0])
     distance = DISTANCES[seed % 3]
     answer = explainer.explain(row, distance=distance, limits=Limits(nodes=20_000))
