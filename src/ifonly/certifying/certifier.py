@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
+from ifonly.certificate.check.alternatives import acting_on, sets_of
 from ifonly.certificate.check.checker import (
     LONGEST_SECONDS,
     MAX_DEPTH,
@@ -167,9 +168,15 @@ def _claimed(explainer: ClaimingExplainer, deployed: Certifier, point: NDArray[n
 
 
 def certificate_of_any(
-    certifiers: Sequence[Certifier], point: NDArray[np.float64], claims: Sequence[Claim], *, nodes: int | None = None
+    certifiers: Sequence[Certifier],
+    point: NDArray[np.float64],
+    claims: Sequence[Claim],
+    *,
+    nodes: int | None = None,
+    sets: int = 1,
 ) -> Certificate:
-    """The certificate of a target with alternatives: the nearest of their rows, and a tree for each of them."""
+    """The certificate of a target with alternatives: the nearest of their rows, and a tree for each of them. `sets`: so
+    many certifiers, one after the other, are of one alternative."""
     first, parts = certifiers[0], []
     best: tuple[Witness, float | None] = (None, None)
     for certifier, claim in zip(certifiers, claims, strict=True):
@@ -186,7 +193,8 @@ def certificate_of_any(
     failure = "a box could not be closed" if proof is None else _too_large(proof[0])
     if proof is None or failure:
         raise UnsupportedQuestion(f"The search's answer could not be proven in exact arithmetic: {failure}.")
-    data = {**parts[0][0], "target": {"any": [part[0]["target"] for part in parts]}}
+    targets = [part[0]["target"] for part in parts[::sets]]
+    data = {**parts[0][0], "target": {"any": targets} if len(targets) > 1 else targets[0]}
     _, witness, upper = proof[1:]
     writer = next((certifier for certifier, part in zip(certifiers, parts, strict=True)
                    if witness is not None and not witness_refusal(part[1], witness, upper or 0.0)), first)  # fmt: skip
@@ -264,6 +272,8 @@ class Certifier:
         self.deployed = deployed or question
         self._data = question_data(question, extras.others)
         self._data["constraints"] += extras.constraints
+        self._data |= {} if extras.causes is None else {"causes": extras.causes}
+        self._acted = extras.acted
         self._planes = stated_planes(question, extras.claim)
         self._meter = ProofBudget()
 
@@ -392,9 +402,25 @@ class Certifier:
             floats = NetworkFloats(statement) if statement.forest is None else ForestCells(statement)
             return Prepared(statement, floats, self._meter.kept)
 
+        if "causes" in self._data:
+            return question_data, *self._of_actions(question_data, fine)
         found = prepared(self.question.model.function, self._data, fine, self._meter, read)
         self._meter.kept = found.kept
         return question_data, found.statement.about(tuple((point + 0.0).tolist())), found.floats
+
+    def _of_actions(
+        self, question_data: dict[str, Any], fine: tuple[int, int]
+    ) -> tuple[Statement, NetworkFloats | ForestCells]:
+        """The statement about the certifier's own set of features with causes."""
+        from ifonly.certifying.forest import ForestCells
+        from ifonly.certifying.leaves import NetworkFloats
+
+        try:
+            statement = read_statement(question_data, *fine, self._meter)
+            own = acting_on(statement, sets_of(statement)[self._acted])
+        except Refusal as refusal:
+            raise UnsupportedQuestion(f"A certificate of this recourse would not be checked: {refusal}.") from None
+        return own, NetworkFloats(own) if own.forest is None else ForestCells(own)
 
     def _written(
         self, question_data: dict[str, Any], statement: Statement, claim: Claim, stated: Stated, proof: dict[str, Any]
@@ -447,14 +473,14 @@ def _exactly(
     """
     from ifonly.certifying.prover import Nearer, Unclosed
 
-    statement = parts[0][0]
     witness, upper = found
     for _ in range(NEARER):
         try:
             lower = None if upper is None else max(upper - SHARE * tolerances.allowed(upper), 0.0)
             return proof_trees(parts, lower, effort), lower, witness, upper
         except Nearer as nearer:
-            witness, upper = nearer.point, _distance(statement, nearer.point)
+            own = [one for one, *_ in parts if not row_refusal(one, nearer.point)]
+            witness, upper = nearer.point, min(_distance(one, nearer.point) for one in own)
         except Unclosed:
             break
     for step in STEPS if upper is not None or claim.lower < math.inf else ():

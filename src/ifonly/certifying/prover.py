@@ -335,7 +335,7 @@ def nearer(statement: Statement, point: tuple[float, ...], radius: int | None) -
     """Is this an allowed favourable row below the radius?"""
     if any(value < 0 for value in statement.conditions(point)):  # the quickest of the three
         return False
-    if radius is not None and statement.cost(point) * 2**statement.cost_unit >= radius:
+    if radius is not None and statement.cost_of_changes(point) * 2**statement.cost_unit >= radius:
         return False
     return not statement.allows(point)
 

@@ -69,6 +69,10 @@ class StatedExtras:
     others: Sequence[Accepted] | None = None
     constraints: Sequence[dict[str, Any]] = ()
     claim: Claim | None = None
+    causes: list[dict[str, Any]] | None = None
+    """The equations of features that follow."""
+    acted: int = 0
+    """Which of the sets of features with causes to act on, in their order."""
 
 
 NO_EXTRAS = StatedExtras()
@@ -195,6 +199,8 @@ def _refuse_to_ask(data: dict[str, Any]) -> None:
         raise UnsupportedQuestion(
             "The target of this certificate has alternatives: its question cannot be asked again."
         )
+    if "causes" in data:
+        raise UnsupportedQuestion("This certificate is about actions under causes: its question cannot be asked again.")
     kinds = {one["kind"] for one in data["constraints"]} & {"apart", "fewest_changes"}
     if kinds or "reason" in data or "log_odds" in data["target"]:
         raise UnsupportedQuestion(
