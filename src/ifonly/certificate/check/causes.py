@@ -33,8 +33,8 @@ this, above what follows."""
 
 
 CLEAR = Fraction(1, 10**18)
-"""A real number is beyond an end of a condition from the next float64 on, and by at least this: rows in between there are
-none."""
+"""A real number is beyond an end of a condition from the next float64 on; where that is nearer than this, from the next
+multiple of this on: rows in between there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,9 @@ def _denied(schema: StatedSchema, one: Condition) -> list[RuleLiteral]:
         if exact:
             at = Fraction(math.floor(end) + 1 if sign > 0 else math.ceil(end) - 1)
         else:
-            at = max(sign * decimal(past), sign * decimal(end) + CLEAR) * sign
+            at = decimal(past)
+            if abs(at - decimal(end)) < CLEAR:  # near 0, where float64 is finer
+                at = sign * (math.floor(sign * decimal(end) / CLEAR) + 1) * CLEAR
         found.append(RuleLiteral(((one.feature, sign * at.denominator),), (), -sign * at.numerator, exact))
     return found
 
