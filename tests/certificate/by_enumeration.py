@@ -157,17 +157,16 @@ class Space:
 
     # ------------------------------------------------------------------ what the models say
 
-    def favourable(self, row: tuple[float, ...], less: Fraction = Fraction(0)) -> bool:
-        """`less`: than the margin."""
+    def favourable(self, row: tuple[float, ...]) -> bool:
         target = self.asked["target"]
-        return any(self._meets(row, self.asked["model"], one, less) for one in target.get("any", [target]))
+        return any(self._meets(row, self.asked["model"], one) for one in target.get("any", [target]))
 
-    def _meets(self, row: tuple[float, ...], model: dict[str, Any], target: Any, less: Fraction) -> bool:
+    def _meets(self, row: tuple[float, ...], model: dict[str, Any], target: Any) -> bool:
         if target is None:
             return True
         if model["kind"] == "several":
-            return all(self._meets(row, *pair, less) for pair in zip(model["models"], target["all"], strict=True))
-        scores, margin = self.scores(row, model), num(target["margin"]) - less
+            return all(self._meets(row, *pair) for pair in zip(model["models"], target["all"], strict=True))
+        scores, margin = self.scores(row, model), num(target["margin"])
         if "output" in target:
             s = scores[target["output"]]
             low, high = target["at_least"], target["at_most"]
@@ -264,8 +263,9 @@ class Actions:
     def is_finite(self) -> bool:
         return all(one is not None for one in self.choices) and math.prod(map(len, self.choices)) <= 4 * MOST_ROWS
 
-    def all(self) -> Any:
-        """Row that follows, features acted on, cost."""
+    def all(self, named: Any = None) -> Any:
+        """The row that follows from each action, and its cost. `named`: a row whose real numbers are taken where they
+        are as near to what follows as is stated."""
         noise = [dec(self.space.before[g]) - self._value(one, self.space.before)
                  for g, one in zip(self.places, self.causes, strict=True)]  # fmt: skip
         for done in itertools.product(*self.choices):
@@ -274,10 +274,10 @@ class Actions:
             if len(counts) > self.most:
                 continue
             row: list[Any] = [b if v is None else v for v, b in zip(done, self.space.before, strict=True)]
-            if self._follow(row, done, noise) and self.space.allows(tuple(row), self.on_rows):
+            if self._follow(row, done, noise, named) and self.space.allows(tuple(row), self.on_rows):
                 yield tuple(row), self._cost(done, acted)
 
-    def _follow(self, row: list[Any], done: Any, noise: list[Fraction]) -> bool:
+    def _follow(self, row: list[Any], done: Any, noise: list[Fraction], named: Any) -> bool:
         for g, one, left in zip(self.places, self.causes, noise, strict=True):
             if done[g] is not None:
                 continue
@@ -285,7 +285,9 @@ class Actions:
             if one["within"] is not None:
                 low, high = dec(float(feature["lower"])), dec(float(feature["upper"]))
                 row[g] = min(max(value, low), high)
-                if abs(row[g] - value) > dec(num_float(one["within"])):
+                if named is not None and abs(dec(named[g]) - value) <= dec(num_float(one["within"])):
+                    row[g] = named[g]
+                if abs(dec(row[g]) - value) > dec(num_float(one["within"])):
                     return False
                 continue
             options = self.space.options(feature)
@@ -338,12 +340,14 @@ def untrue_of_actions(data: dict[str, Any]) -> str | None:
     lower, upper = (
         None if data["claim"][key] is None else num(data["claim"][key]) ** power for key in ("lower", "upper")
     )
-    near = False
     for row, cost in actions.all():
         if (lower is None or cost < lower) and actions.space.favourable(row):
             return f"an action that leads to {row} costs {float(cost)}"
-        near |= upper is not None and cost <= upper and actions.space.favourable(row, Fraction(1, 10**9))
-    return "no action is within the upper bound" if upper is not None and not near else ""
+    if upper is None:
+        return ""
+    named = [float.fromhex(v) for v in data["witness"]]
+    found = any(cost <= upper and actions.space.favourable(row) for row, cost in actions.all(named))
+    return "" if found else "no action is within the upper bound"
 
 
 def untruth(data: dict[str, Any]) -> str | None:

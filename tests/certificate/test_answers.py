@@ -57,6 +57,9 @@ def test_they_are_valid_and_as_sharp_as_the_answer(kind: str, tmp_path: Path) ->
         ("probability of one of several", "log-odds of at least"),
         ("several models", "by model 1"),
         ("sufficient reasons", "and this decides alone"),
+        ("recourse", "Every action after which"),
+        ("recourse", "There is no action after which"),
+        ("recourse", "to the nearest step; acting on it counts"),
     ],
 )
 def test_the_statement_says_it_in_words(kind: str, expected: str) -> None:
@@ -132,6 +135,11 @@ def _stronger(data: dict[str, Any]) -> Any:
         for k in range(len(asked_of["target"]["all"])):
             targets = [None if i == k else one for i, one in enumerate(asked_of["target"]["all"])]
             yield {**data, "question": {**asked_of, "target": {"all": targets}}}
+    for k in range(len(asked_of.get("causes", ()))):
+        causes = [*asked_of["causes"][:k], *asked_of["causes"][k + 1 :]]
+        free = {**asked_of["causes"][k], "holding": (0.0).hex()}
+        yield {**data, "question": {**asked_of, "causes": causes}}
+        yield {**data, "question": {**asked_of, "causes": [*asked_of["causes"][:k], free, *asked_of["causes"][k + 1 :]]}}
     if "reason" in asked_of:
         held = asked_of["reason"]["held"]
         for k in range(len(held)):

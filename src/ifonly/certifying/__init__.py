@@ -3,6 +3,7 @@
 from ifonly.certifying.answers import certify_diverse
 from ifonly.certifying.certifier import certify, prove
 from ifonly.certifying.reason import certify_reason
+from ifonly.certifying.recourse import certify_recourse
 from ifonly.certifying.statement import certified_query
 
-__all__ = ["certified_query", "certify", "certify_diverse", "certify_reason", "prove"]
+__all__ = ["certified_query", "certify", "certify_diverse", "certify_reason", "certify_recourse", "prove"]
