@@ -225,6 +225,10 @@ class Space:
         return [t * scale + num(s) for t, s in zip(total, model["shift"], strict=True)]
 
 
+class NotFinite(Exception):
+    """A real number may be anything."""
+
+
 class Actions:
     """What may be done, and what follows from it."""
 
@@ -273,32 +277,48 @@ class Actions:
             counts = [g for g in acted if g in self.places or self.space.names[g] not in self.uncounted]
             if len(counts) > self.most:
                 continue
-            row: list[Any] = [b if v is None else v for v, b in zip(done, self.space.before, strict=True)]
-            if self._follow(row, done, noise, named) and self.space.allows(tuple(row), self.on_rows):
-                yield tuple(row), self._cost(done, acted)
+            start: list[Any] = [b if v is None else v for v, b in zip(done, self.space.before, strict=True)]
+            for row in self._follow(start, done, noise, named):
+                if self.space.allows(tuple(row), self.on_rows):
+                    yield tuple(row), self._cost(done, acted)
 
-    def _follow(self, row: list[Any], done: Any, noise: list[Fraction], named: Any) -> bool:
+    def _follow(self, row: list[Any], done: Any, noise: list[Fraction], named: Any) -> list[list[Any]]:
+        """The rows that follow: one, where every row is in one case of each equation."""
+        rows = [row]
         for g, one, left in zip(self.places, self.causes, noise, strict=True):
-            if done[g] is not None:
-                continue
-            feature, value = self.space.features[g], self._value(one, row) + left
-            if one["within"] is not None:
-                low, high = dec(float(feature["lower"])), dec(float(feature["upper"]))
-                row[g] = min(max(value, low), high)
-                if named is not None and abs(dec(named[g]) - value) <= dec(num_float(one["within"])):
-                    row[g] = named[g]
-                if abs(dec(row[g]) - value) > dec(num_float(one["within"])):
-                    return False
-                continue
-            options = self.space.options(feature)
-            start, step = (0, 1) if options else (feature["lower"], feature["step"])
-            row[g] = float(start + step * math.floor((value - start) / step + Fraction(1, 2) + Fraction(1, 2**30)))
-            if row[g] not in self.space.values[g]:
-                return False
-        return True
+            if done[g] is None:
+                rows = [[*each[:g], value, *each[g + 1 :]]
+                        for each in rows for value in self._next(g, one, left, each, named)]  # fmt: skip
+        return rows
+
+    def _next(self, g: int, one: dict[str, Any], left: Fraction, row: list[Any], named: Any) -> list[Any]:
+        """What a feature may be where its causes are as in a row: what all cases that hold there say."""
+        numbers = [self._of_case(case, row) + left for case in self._cases(one, row)]
+        if not numbers:
+            if self.space.values[g] is None:
+                raise NotFinite
+            return list(self.space.values[g])
+        feature, options = self.space.features[g], self.space.options(self.space.features[g])
+        if one["within"] is not None:
+            within = dec(num_float(one["within"]))
+            low, high = dec(float(feature["lower"])), dec(float(feature["upper"]))
+            near = [min(max(numbers[0], low), high)]
+            if named is not None:
+                near = [value for value in (named[g],) if all(abs(dec(value) - v) <= within for v in numbers)] or near
+            return [value for value in near if all(abs(dec(value) - v) <= within for v in numbers)]
+        start, step = (0, 1) if options else (feature["lower"], feature["step"])
+        steps = {math.floor((v - start) / step + Fraction(1, 2) + Fraction(1, 2**30)) for v in numbers}
+        value = float(start + step * min(steps))
+        return [value] if len(steps) == 1 and value in self.space.values[g] else []
+
+    def _cases(self, one: dict[str, Any], row: Any) -> list[dict[str, Any]]:
+        return [case for case in one["cases"] if all(self._holds(when, row) for when in case["when"])]
 
     def _value(self, one: dict[str, Any], row: Any) -> Fraction:
-        (case,) = [case for case in one["cases"] if all(self._holds(when, row) for when in case["when"])]
+        (case,) = self._cases(one, row)
+        return self._of_case(case, row)
+
+    def _of_case(self, case: dict[str, Any], row: Any) -> Fraction:
         total = dec(num_float(case["constant"]))
         for name, a in case["numbers"]:
             total += dec(num_float(a)) * dec(row[self.space.names.index(name)])
@@ -353,7 +373,10 @@ def untrue_of_actions(data: dict[str, Any]) -> str | None:
 def untruth(data: dict[str, Any]) -> str | None:
     """What is false of a certificate's statement, or an empty text; None where the space is not small and finite."""
     if "causes" in data["question"]:
-        return untrue_of_actions(data)
+        try:
+            return untrue_of_actions(data)
+        except NotFinite:
+            return None
     space = Space({key: value for key, value in data["question"].items() if key != "reason"})
     if not space.is_finite:
         return None

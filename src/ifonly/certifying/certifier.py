@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -92,7 +92,9 @@ class ClaimingExplainer(Protocol):
     limits: Limits
     model: Model
 
-    def questions(self, row: Any, query: Query | None = None) -> tuple[list[Question], NDArray[np.float64]]: ...
+    def questions(
+        self, row: Any, query: Query | None = None, *, only: Collection[str] | None = None
+    ) -> tuple[list[Question], NDArray[np.float64]]: ...
 
     def explain(self, row: Any, query: Query | None = None) -> Answer: ...
 
@@ -123,7 +125,13 @@ def certify(
         from ifonly.certifying.answers import certify_fewest
 
         return certify_fewest(explainer, row, query)
-    questions, point = explainer.questions(row, query)
+    return certificate_of_questions(explainer, *explainer.questions(row, query))
+
+
+def certificate_of_questions(
+    explainer: ClaimingExplainer, questions: Sequence[Question], point: NDArray[np.float64]
+) -> Certificate:
+    """The certificate of the nearest row of one of these questions, which are alternatives."""
     method, limits = explainer.method, explainer.limits
     with within_limits(limits):
         certifiers, claims = _certifiers(explainer, questions, point)
