@@ -342,8 +342,8 @@ class Actions:
         if distance["norm"] == "linf":
             return max([changes, *(fee / n for fee in fees)])
         if distance["norm"] == "l2":
-            return changes + sum(fee * fee for fee in fees) / n
-        return changes + (num(distance["jump"]) + num(distance["rate"])) * sum(fees) / n
+            return changes + sum((fee * fee for fee in fees), Fraction(0)) / n
+        return changes + (num(distance["jump"]) + num(distance["rate"])) * sum(fees, Fraction(0)) / n
 
 
 def num_float(text: str) -> float:
