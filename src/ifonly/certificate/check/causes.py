@@ -112,7 +112,10 @@ class ActionSet:
             for case in ticking(equation.cases, meter):
                 ways = [literal for one in case.when for literal in _denied(schema, one)]
                 for sign, room in ((1, equation.below), (-1, equation.above)):
-                    found.append([*ways, _side(schema, equation.feature, case, noise, (sign, room))])
+                    side = _side(schema, equation.feature, case, noise, (sign, room))
+                    meter.keep(sum(a.bit_length() for _, a in side.numbers) + side.constant.bit_length())
+                    meter.keep(sum(v.bit_length() for _, values in side.options for v in values))
+                    found.append([*ways, side])
         return found
 
 
