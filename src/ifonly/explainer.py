@@ -51,8 +51,8 @@ from ifonly.problem.learned import inliers, support
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.open_target import OpenTarget
 from ifonly.problem.query import Query, checked_constraints, query_of, read_constraints
-from ifonly.problem.rules.derived import derived_features
 from ifonly.problem.rules import AnyConstraint, facts_of, merged
+from ifonly.problem.rules.derived import derived_features
 from ifonly.problem.sufficiency import Sufficiency, sufficiency_of
 from ifonly.progress import on_terminal
 from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons

@@ -231,7 +231,9 @@ def _case(numbers: list[Any], constant: str = ZERO, *when: Any) -> dict[str, Any
 
 def many_sets_of_many_cases() -> bytes:
     """Six features that may be acted on, each with so many cases that all their clauses are just allowed."""
-    cases = [_case([["x0", ONE]], ZERO, {"feature": "x0", "low": (k / 2000).hex(), "high": None}) for k in range(1, 1600)]
+    cases = [
+        _case([["x0", ONE]], ZERO, {"feature": "x0", "low": (k / 2000).hex(), "high": None}) for k in range(1, 1600)
+    ]
     first = _case([["x0", ONE]], ZERO, {"feature": "x0", "low": None, "high": (1 / 4000).hex()})
     data = about(reals(7), [layer(1, 7, ZERO, ONE)], [LEAF] * 64)
     data["question"]["causes"] = [_equation(f"x{i}", [first, *cases]) for i in range(1, 7)]

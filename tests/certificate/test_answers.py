@@ -139,7 +139,10 @@ def _stronger(data: dict[str, Any]) -> Any:
         causes = [*asked_of["causes"][:k], *asked_of["causes"][k + 1 :]]
         free = {**asked_of["causes"][k], "holding": (0.0).hex()}
         yield {**data, "question": {**asked_of, "causes": causes}}
-        yield {**data, "question": {**asked_of, "causes": [*asked_of["causes"][:k], free, *asked_of["causes"][k + 1 :]]}}
+        yield {
+            **data,
+            "question": {**asked_of, "causes": [*asked_of["causes"][:k], free, *asked_of["causes"][k + 1 :]]},
+        }
     if "reason" in asked_of:
         held = asked_of["reason"]["held"]
         for k in range(len(held)):

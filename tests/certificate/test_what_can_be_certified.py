@@ -46,8 +46,8 @@ from ifonly import (
     RobustToWeights,
     Rule,
     Schema,
-    ScoreTarget,
     Scorecard,
+    ScoreTarget,
     Steps,
     TableEquation,
     TopTarget,
@@ -123,7 +123,9 @@ def missing_case(*constraints: Any) -> Any:
     from sklearn.pipeline import make_pipeline
 
     people = pd.DataFrame({"Income": np.arange(60.0), "Debt": np.arange(60.0)[::-1] / 2.0})
-    fitted = make_pipeline(SimpleImputer(), LogisticRegression()).fit(people, np.where(people["Income"] > 30, "yes", "no"))
+    fitted = make_pipeline(SimpleImputer(), LogisticRegression()).fit(
+        people, np.where(people["Income"] > 30, "yes", "no")
+    )
     schema = Schema([Real("Income", 0, 60), Real("Debt", 0, 30, missing=True)])
     return certify(Explainer(fitted, schema=schema), {"Income": 10.0, "Debt": None}, constraints=constraints)
 
@@ -140,7 +142,10 @@ def mixed() -> Any:
 
     schema = Schema([replace(f, step=1) if isinstance(f, Real) else f for f in SCHEMA.features])
     labels = np.where(network().scores(rows())[:, 0] > 0.3, "yes", "no")
-    members = [("tree", DecisionTreeClassifier(max_depth=3, random_state=0)), ("line", LogisticRegression(max_iter=10_000))]
+    members = [
+        ("tree", DecisionTreeClassifier(max_depth=3, random_state=0)),
+        ("line", LogisticRegression(max_iter=10_000)),
+    ]
     fitted = VotingClassifier(members, voting="soft").fit(SCHEMA.encode(rows()), labels)
     return asked(model=ifonly.import_model(fitted, schema))
 

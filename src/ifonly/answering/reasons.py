@@ -9,7 +9,8 @@
 Dropping a constraint that is not blamed leaves the blamed ones, which rule it out by themselves. So only blamed ones
 can help alone, and a pair is a blamed one with one that is blamed after it is dropped: all single ones and all pairs
 are found. Definitions of derived features always hold: without one, its feature would count as a change, so that fewer
-constraints would allow less. Every step is a search of its own, with the same method and limits, and counts only with its proof.
+constraints would allow less. Every step is a search of its own, with the same method and limits, and counts only with
+its proof.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def find_reasons(
     def with_definitions(kept: tuple[Any, ...]) -> CheckedResult:
         return solve((*definitions, *kept))
 
-    return _Subsets(ordered, with_definitions, changes, seconds, tolerances, sum(c in facts for c in distinct)).reasons()
+    return _Subsets(
+        ordered, with_definitions, changes, seconds, tolerances, sum(c in facts for c in distinct)
+    ).reasons()
 
 
 def relaxed(constraint: Any) -> str:

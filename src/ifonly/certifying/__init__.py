@@ -7,4 +7,12 @@ from ifonly.certifying.reason import certify_reason
 from ifonly.certifying.recourse import certify_recourse
 from ifonly.certifying.statement import certified_query
 
-__all__ = ["certified_query", "certify", "certify_diverse", "certify_none", "certify_reason", "certify_recourse", "prove"]
+__all__ = [
+    "certified_query",
+    "certify",
+    "certify_diverse",
+    "certify_none",
+    "certify_reason",
+    "certify_recourse",
+    "prove",
+]

@@ -1,4 +1,4 @@
-"""Certificates of why there is no row: the constraints to blame rule it out, each of them is needed, and what would help.
+"""Certificates of why there is no row: the blamed constraints rule it out, each of them is needed, what would help.
 
 Each is a certificate like any other, about some of the constraints: the blamed ones alone leave no row; without one of
 them, the others leave one; without those that a relaxation drops, all others leave one, the nearest of which is named.
@@ -26,9 +26,9 @@ def certify_none(
     target: Any = None,
     distance: str | Distance | None = None,
 ) -> tuple[Certificate, ...]:
-    """That no row exists (`explain` says so, with reasons), as certificates: first that the blamed constraints alone leave
-    none; then, for each relaxation, nearest first, the nearest row that it leaves; last, for each blamed constraint that
-    no relaxation drops alone, the nearest row that the other blamed ones leave."""
+    """That no row exists (`explain` says so, with reasons), as certificates: first that the blamed constraints alone
+    leave none; then, for each relaxation, nearest first, the nearest row that it leaves; last, for each blamed
+    constraint that no relaxation drops alone, the nearest row that the other blamed ones leave."""
     query = query_of(query, target, distance)
     if not isinstance(explainer.method, Search):
         raise UnsupportedQuestion("That no row exists is proven by the search; leave out the other method.")

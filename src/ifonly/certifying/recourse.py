@@ -47,8 +47,8 @@ def certify_recourse(
     target: Any = None,
     distance: str | Distance | None = None,
 ) -> Certificate:
-    """The answer to `explainer.recourse(row, causes, ...)` as a certificate: no action is cheaper, in real arithmetic on
-    the stored weights and equations."""
+    """The answer to `explainer.recourse(row, causes, ...)` as a certificate: no action is cheaper, in real arithmetic
+    on the stored weights and equations."""
     query = query_of(query, target, distance)
     check_method(explainer)
     if not causes.equations:
@@ -79,7 +79,9 @@ def certificate_of_recourse(
         first = Certifier(exact[0], explainer.tolerances, extras=StatedExtras(others, causes=stated))
         sets = len(sets_of(first._stated(point)[1]))
         certifiers = [
-            Certifier(one, explainer.tolerances, deployed=asked, extras=StatedExtras(others, causes=stated, acted=which))
+            Certifier(
+                one, explainer.tolerances, deployed=asked, extras=StatedExtras(others, causes=stated, acted=which)
+            )
             for one, asked in zip(exact, questions, strict=True)
             for which in range(sets)
         ]
@@ -147,7 +149,8 @@ def _cases(causes: CausalModel, g: int) -> list[dict[str, Any]]:
 def _check_count(feature: Feature, count: int) -> None:
     if count > MOST_CASES:
         raise UnsupportedQuestion(
-            f"A certificate cannot state the equation of '{feature.name}': it has {count} cases; at most {MOST_CASES} can."
+            f"A certificate cannot state the equation of '{feature.name}': it has {count} cases; at most "
+            f"{MOST_CASES} can."
         )
 
 

@@ -22,8 +22,8 @@ MAX_ALTERNATIVES = 64
 def read_statements(
     question: Any, grid: int, cost_grid: int, meter: CheckBudget | None = None, planes: Any = None
 ) -> tuple[Statement, ...]:
-    """The question of a certificate, once for each alternative of its target, and of these for each set of features with
-    causes to act on; the first one has all alternatives in words."""
+    """The question of a certificate, once for each alternative of its target, and of these for each set of features
+    with causes to act on; the first one has all alternatives in words."""
     target = question.get("target") if isinstance(question, dict) else None
     if not isinstance(target, dict) or "any" not in target:
         return _acting((read_statement(question, grid, cost_grid, meter, planes=planes),))
@@ -62,6 +62,7 @@ def acting_on(statement: Statement, actions: ActionSet) -> Statement:
     if longest > MAX_NUMBER:
         raise Refusal(f"the equations lead to numbers of {longest} bits; at most {MAX_NUMBER} are checked")
     sizes = tuple(map(len, biases))
+    more_rooms = rooms(schema, new, statement.grid, meter)
     rates, rates_down, jumps = (
         tuple(0 if g in actions.follows else cost for g, cost in enumerate(costs))
         for costs in (statement.rates, statement.rates_down, statement.jumps)
@@ -70,7 +71,7 @@ def acting_on(statement: Statement, actions: ActionSet) -> Statement:
         statement, actions=actions, fee=_fee(statement, actions), rules=rules, exponents=exponents,
         weight_rows=weight_rows, weight_columns=tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows),
         biases=biases, columns=columns, sizes=sizes, starts=tuple(accumulate(sizes, initial=0)),
-        first_literal=sizes[0] - len(rules.literals), rooms=(*statement.rooms, *rooms(schema, new, statement.grid, meter)),
+        first_literal=sizes[0] - len(rules.literals), rooms=(*statement.rooms, *more_rooms),
         rates=rates, rates_down=rates_down, jumps=jumps,
     )  # fmt: skip
     return made.about(statement.factual)

@@ -1,7 +1,7 @@
 """Causes in a certificate: equations of the features that follow from others, and the sets of them that are acted on.
 
-A person's noise is what their row differs from an equation by. Where a feature with causes is not acted on, the row that
-follows has  f(causes) + noise  there, which clauses say, in decimals:
+A person's noise is what their row differs from an equation by. Where a feature with causes is not acted on, the row
+that follows has  f(causes) + noise  there, which clauses say, in decimals:
 
     for each case of f:  a condition of the case does not hold, or  value - f - noise  is within `below` and `above`
 
@@ -28,8 +28,8 @@ ABOUT_ACTIONS = ("fixed", "only_up", "only_down", "max_delta", "steps")
 """Constraints on what is done; the others are about the row that follows."""
 REFUSED = ("only_with", "fewest_changes", "apart")
 HALF, LESS, MORE = Fraction(1, 2), Fraction(1, 2**31), Fraction(1, 2**29)
-"""A feature in steps follows to the nearest one, a tie goes up: between half a step, less this, below and half a step, and
-this, above what follows."""
+"""A feature in steps follows to the nearest one, a tie goes up: between half a step, less this, below and half a step,
+and this, above what follows."""
 
 
 CLEAR = Fraction(1, 10**18)
@@ -156,14 +156,18 @@ def _read_equation(value: Any, schema: StatedSchema, later: set[int], meter: Che
     cases = []
     for one in ticking(listed(own["cases"], "the cases of an equation"), meter):
         cases.append(_read_case(one, schema, meter))
-        if later & {h for h, _ in (*cases[-1].numbers, *cases[-1].options)} | later & {c.feature for c in cases[-1].when}:
+        if later & {h for h, _ in (*cases[-1].numbers, *cases[-1].options)} | later & {
+            c.feature for c in cases[-1].when
+        }:
             raise Refusal(f"{name} follows from itself, or from what comes after it")
     return StatedEquation(g, below, above, Fraction(holding), tuple(cases))
 
 
 def _read_case(value: Any, schema: StatedSchema, meter: CheckBudget) -> Case:
     own = entries(value, "a case of an equation", "when", "numbers", "options", "constant")
-    when = tuple(_read_condition(one, schema) for one in ticking(listed(own["when"], "the conditions of a case"), meter))
+    when = tuple(
+        _read_condition(one, schema) for one in ticking(listed(own["when"], "the conditions of a case"), meter)
+    )
     numbers, options = [], []
     for pair in ticking(listed(own["numbers"], "the numbers of a case"), meter):
         name, a = listed(pair, "a number of a case", 2)
@@ -171,7 +175,7 @@ def _read_case(value: Any, schema: StatedSchema, meter: CheckBudget) -> Case:
     for pair in ticking(listed(own["options"], "the options of a case"), meter):
         name, values = listed(pair, "an option of a case", 2)
         g = _place(schema, name, choice=True)
-        given = listed(values, "the values of options", len(schema.features[g].options))
+        given = listed(values, "the values of options", _options(schema, g))
         options.append((g, tuple(decimal(number(v, "the value of an option")) for v in ticking(given, meter))))
     named = [g for g, _ in (*numbers, *options)]
     if len(set(named)) < len(named) or len({one.feature for one in when}) < len(when):
@@ -188,18 +192,26 @@ def _place(schema: StatedSchema, name: Any, *, choice: bool) -> int:
     return schema.positions[name]
 
 
+def _options(schema: StatedSchema, g: int) -> int:
+    """How many options a feature has; 0 for a number."""
+    feature = schema.features[g]
+    return len(feature.options) if isinstance(feature, StatedChoice) else 0
+
+
 def _read_condition(value: Any, schema: StatedSchema) -> Condition:
     if isinstance(value, dict) and "options" in value:
         own = entries(value, "a condition", "feature", "options")
         g = _place(schema, own["feature"], choice=True)
-        most = len(schema.features[g].options) - 1
-        options = frozenset(whole(o, "an option", 0, most) for o in listed(own["options"], "the options of a condition"))
+        most = _options(schema, g) - 1
+        options = frozenset(
+            whole(o, "an option", 0, most) for o in listed(own["options"], "the options of a condition")
+        )
         if not options:
             raise Refusal("a condition that no option meets")
         return Condition(g, options=options)
     own = entries(value, "a condition", "feature", "low", "high")
     ends = [None if own[key] is None else number(own[key], "an end of a condition") for key in ("low", "high")]
-    return Condition(_place(schema, own["feature"], choice=False), *ends)
+    return Condition(_place(schema, own["feature"], choice=False), ends[0], ends[1])
 
 
 # ---------------------------------------------------------------------- literals
@@ -208,7 +220,7 @@ def _read_condition(value: Any, schema: StatedSchema) -> Condition:
 def _denied(schema: StatedSchema, one: Condition) -> list[RuleLiteral]:
     """The ways in which a condition does not hold: another option, or a number that is clearly beyond an end."""
     if one.options:
-        count = len(schema.features[one.feature].options)
+        count = _options(schema, one.feature)
         return [RuleLiteral((), ((one.feature, tuple(int(o not in one.options) for o in range(count))),), -1, True)]
     feature, found = schema.features[one.feature], []
     exact = isinstance(feature, StatedInteger) and float(feature.lower).is_integer()
@@ -225,9 +237,7 @@ def _denied(schema: StatedSchema, one: Condition) -> list[RuleLiteral]:
     return found
 
 
-def _side(
-    schema: StatedSchema, g: int, case: Case, noise: Fraction, side: tuple[int, Fraction]
-) -> RuleLiteral:
+def _side(schema: StatedSchema, g: int, case: Case, noise: Fraction, side: tuple[int, Fraction]) -> RuleLiteral:
     """sign * (value - f - noise) + room >= 0, by a common denominator."""
     sign, room = side
     constant = room - sign * (case.constant + noise)

@@ -150,7 +150,8 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
         "lower": math.inf if lower is None else lower, "upper": upper, "deployed": deployed,
         "network": statement.fingerprint, "question": statement.question,
         "schema": hashlib.sha256(canonical_in_steps(data["question"]["schema"], meter.tick)).hexdigest(),
-        "features": feature_words(statement, data["witness"]), "rules": (*rule_words(statement), *cause_words(statement)),
+        "features": feature_words(statement, data["witness"]),
+        "rules": (*rule_words(statement), *cause_words(statement)),
     }  # fmt: skip
     if word:
         solver = _text(proof["trusted"], "the trusted solver")
@@ -215,8 +216,8 @@ def read_deployed(value: Any) -> str:
 
 
 def radius_of(statement: Statement, lower: float | None) -> int | None:
-    """The cost that changes must not stay below, in units of 2^-K, rounded up: fees are paid before; None when there must
-    be no row at all."""
+    """The cost that changes must not stay below, in units of 2^-K, rounded up: fees are paid before; None when there
+    must be no row at all."""
     if lower is None:
         return None
     cost = Fraction(lower) ** (2 if statement.norm == SQUARED else 1)

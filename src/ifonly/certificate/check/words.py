@@ -169,13 +169,17 @@ def claim_words(statement: Statement, lower: float | None, upper: float | None, 
 
 def _action_words(statement: Statement, lower: float | None, upper: float | None, witness: Any) -> str:
     """The same of actions, and of the rows that follow."""
-    what, real = f"the row that follows gives {statement.wanted}", "(real arithmetic on the stored weights and equations)"
+    what, real = (
+        f"the row that follows gives {statement.wanted}",
+        "(real arithmetic on the stored weights and equations)",
+    )
     if lower is None:
         return f"There is no action after which {what} {real}."
     text = f"Every action after which {what} costs at least {lower!r}"
     if upper is None or statement.actions is None:
         return f"{text} {real}."
-    done, after = [], []
+    done: list[str] = []
+    after: list[str] = []
     for g, (f, v, old) in enumerate(zip(statement.schema.features, witness, statement.factual, strict=True)):
         value = float.fromhex(v)
         if g in statement.actions.acted and value == old:
@@ -196,7 +200,9 @@ def cause_words(statement: Statement) -> tuple[str, ...]:
             terms = [f"{float(a)!r} * {quoted(schema.features[g].name)}" for g, a in case.numbers]
             for g, values in case.options:
                 f = schema.features[g]
-                terms += [f"{float(v)!r} * [{quoted(f.name)} = {_value(f, float(o))}]" for o, v in enumerate(values) if v]
+                terms += [
+                    f"{float(v)!r} * [{quoted(f.name)} = {_value(f, float(o))}]" for o, v in enumerate(values) if v
+                ]
             value = " + ".join([*terms, repr(float(case.constant))])
             found.append(f"{f'if {where} then ' if where else ''}{name} follows from {value}, and the noise")
         step = isinstance(schema.features[equation.feature], StatedReal) and equation.below == equation.above
