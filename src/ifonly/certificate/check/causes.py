@@ -38,7 +38,7 @@ multiple of this on: rows in between there are none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class CaseCondition:
     """That a number is between two ends (None: any), or that a choice has one of these options."""
 
     feature: int
@@ -57,7 +57,7 @@ class Condition:
 class Case:
     """Where all conditions hold, the equation is constant + the sum of factor * number + values of options."""
 
-    when: tuple[Condition, ...]
+    when: tuple[CaseCondition, ...]
     numbers: tuple[tuple[int, Fraction], ...]
     options: tuple[tuple[int, tuple[Fraction, ...]], ...]
     constant: Fraction
@@ -198,7 +198,7 @@ def _options(schema: StatedSchema, g: int) -> int:
     return len(feature.options) if isinstance(feature, StatedChoice) else 0
 
 
-def _read_condition(value: Any, schema: StatedSchema) -> Condition:
+def _read_condition(value: Any, schema: StatedSchema) -> CaseCondition:
     if isinstance(value, dict) and "options" in value:
         own = entries(value, "a condition", "feature", "options")
         g = _place(schema, own["feature"], choice=True)
@@ -208,16 +208,16 @@ def _read_condition(value: Any, schema: StatedSchema) -> Condition:
         )
         if not options:
             raise Refusal("a condition that no option meets")
-        return Condition(g, options=options)
+        return CaseCondition(g, options=options)
     own = entries(value, "a condition", "feature", "low", "high")
     ends = [None if own[key] is None else number(own[key], "an end of a condition") for key in ("low", "high")]
-    return Condition(_place(schema, own["feature"], choice=False), ends[0], ends[1])
+    return CaseCondition(_place(schema, own["feature"], choice=False), ends[0], ends[1])
 
 
 # ---------------------------------------------------------------------- literals
 
 
-def _denied(schema: StatedSchema, one: Condition) -> list[RuleLiteral]:
+def _denied(schema: StatedSchema, one: CaseCondition) -> list[RuleLiteral]:
     """The ways in which a condition does not hold: another option, or a number that is clearly beyond an end."""
     if one.options:
         count = _options(schema, one.feature)

@@ -322,8 +322,7 @@ def read_statement(
 ) -> Statement:
     """The question of a certificate, checked and in integers; of several targets this one."""
     meter = meter or CheckBudget()
-    more = ["causes"] if isinstance(question, dict) and "causes" in question else []
-    entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target", *more)
+    more = _check_entries(question)
     schema = read_schema(question["schema"], meter)
     width = sum(len(f.options) if isinstance(f, StatedChoice) else 1 for f in schema.features)
     factual = read_point(schema, question["factual"], "the factual")
@@ -353,6 +352,13 @@ def read_statement(
         hashlib.sha256(canonical_in_steps(question, meter.tick)).hexdigest(), meter, equations,
     )  # fmt: skip
     return statement.about(factual)
+
+
+def _check_entries(question: Any) -> list[str]:
+    """Refuse a question with other entries than it may have; those that it need not have."""
+    more = ["causes"] if isinstance(question, dict) and "causes" in question else []
+    entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target", *more)
+    return more
 
 
 def with_literals(
