@@ -326,8 +326,7 @@ def read_statement(
     schema = read_schema(question["schema"], meter)
     width = sum(len(f.options) if isinstance(f, StatedChoice) else 1 for f in schema.features)
     factual = read_point(schema, question["factual"], "the factual")
-    target = question["target"] if target is None else target
-    model = read_model(question["model"], schema, target, grid, meter, planes)
+    model = read_model(question["model"], schema, target or question["target"], grid, meter, planes)
     norm_name, jump, rate, weights, scales, costs = _read_distance(question["distance"], schema, meter)
     constraints = _read_constraints(question["constraints"], meter)
     rules = read_rules(schema, tuple(one for one in constraints if one["kind"] in OWN), meter)
