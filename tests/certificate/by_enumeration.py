@@ -293,7 +293,7 @@ class Actions:
 
     def _next(self, g: int, one: dict[str, Any], left: Fraction, row: list[Any], named: Any) -> list[Any]:
         """What a feature may be where its causes are as in a row: what all cases that hold there say."""
-        numbers = [self._of_case(case, row) + left for case in self._cases(one, row)]
+        numbers = [value + left for value in self._values_of(one, row)]
         if not numbers:
             if self.space.values[g] is None:
                 raise NotFinite
@@ -315,8 +315,13 @@ class Actions:
         return [case for case in one["cases"] if all(self._holds(when, row) for when in case["when"])]
 
     def _value(self, one: dict[str, Any], row: Any) -> Fraction:
-        (case,) = self._cases(one, row)
-        return self._of_case(case, row)
+        (value,) = self._values_of(one, row)
+        return value
+
+    def _values_of(self, one: dict[str, Any], row: Any) -> list[Fraction]:
+        if "layers" in one:
+            return self.space.scores(row, {"kind": "network", "layers": one["layers"]})
+        return [self._of_case(case, row) for case in self._cases(one, row)]
 
     def _of_case(self, case: dict[str, Any], row: Any) -> Fraction:
         total = dec(num_float(case["constant"]))

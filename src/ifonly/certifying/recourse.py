@@ -19,7 +19,7 @@ from ifonly.certificate.check.alternatives import sets_of
 from ifonly.certificate.format import Certificate
 from ifonly.certifying.certifier import Certifier, ClaimingExplainer, certificate_of_any, certify, within_limits
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
-from ifonly.certifying.statement import StatedExtras
+from ifonly.certifying.statement import StatedExtras, hexes
 from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Distance, Query
 from ifonly.problem.query import query_of
@@ -101,9 +101,23 @@ def stated_causes(causes: CausalModel) -> list[dict[str, Any]]:
             "feature": feature.name,
             "within": None if snap is None else float(snap).hex(),
             "holding": (causes.holding_cost(feature.name) + 0.0).hex(),
-            "cases": _cases(causes, g),
+            **_equation(causes, g),
         })  # fmt: skip
     return found
+
+
+def _equation(causes: CausalModel, g: int) -> dict[str, Any]:
+    """Layers of a network with hidden ones; else cases."""
+    schema, compiled = causes.schema, causes.compiled[g]
+    is_table = isinstance(causes.equations[schema.names[g]], TableEquation)
+    if is_table or compiled.trees is not None or len(compiled.network.layers) == 1:
+        return {"cases": _cases(causes, g)}
+    first, *others = compiled.network.layers
+    places = np.concatenate([schema.feature_columns[place] for place in compiled.places.tolist()])
+    wide = np.zeros((len(first.weight), len(schema.columns)))
+    wide[:, places] = first.weight
+    layers = [(wide, first.bias), *((layer.weight, layer.bias) for layer in others)]
+    return {"layers": [{"weight": [hexes(row) for row in weight], "bias": hexes(bias)} for weight, bias in layers]}
 
 
 def _cases(causes: CausalModel, g: int) -> list[dict[str, Any]]:
@@ -127,11 +141,6 @@ def _cases(causes: CausalModel, g: int) -> list[dict[str, Any]]:
             )
             for columns, v in zip(whole.columns, whole.values.tolist(), strict=True)
         ]
-    if len(compiled.network.layers) > 1:
-        raise UnsupportedQuestion(
-            f"A certificate cannot state the equation of '{feature.name}' yet: it is a network with hidden layers. "
-            f"Linear equations, tables and trees can be."
-        )
     layer = compiled.network.layers[0]
     factors = (layer.weight @ compiled.codes)[0]
     numbers, options, at = [], [], 0

@@ -11,6 +11,7 @@ from typing import Any
 
 from .causes import ActionSet, action_sets
 from .layers import longest_number
+from .models import side_by_side
 from .reading import CheckBudget, Refusal, entries, listed
 from .rule_reading import MAX_LITERALS
 from .rules import Rules, rooms
@@ -55,14 +56,14 @@ def acting_on(statement: Statement, actions: ActionSet) -> Statement:
     """The question about the row that follows from actions on a set of features with causes."""
     schema, meter = statement.schema, statement.meter
     rules = _rules_of(statement, actions)
-    new = rules.literals[len(statement.rules.literals) :]
-    network = (statement.exponents, statement.weight_rows, statement.biases, statement.columns)
-    exponents, weight_rows, biases, columns = with_literals(schema, new, network, statement.grid, meter)
+    more = actions.networks(schema, statement.factual, statement.grid, meter)
+    assert statement.bare is not None
+    own = side_by_side(schema, [statement.bare, *more], statement.grid, meter) if more else statement.bare
+    exponents, weight_rows, biases, columns = with_literals(schema, rules.literals, own, statement.grid, meter)
     longest = longest_number(weight_rows, biases, columns, schema, statement.grid)
     if longest > MAX_NUMBER:
         raise Refusal(f"the equations lead to numbers of {longest} bits; at most {MAX_NUMBER} are checked")
     sizes = tuple(map(len, biases))
-    more_rooms = rooms(schema, new, statement.grid, meter)
     rates, rates_down, jumps = (
         tuple(0 if g in actions.follows else cost for g, cost in enumerate(costs))
         for costs in (statement.rates, statement.rates_down, statement.jumps)
@@ -71,10 +72,17 @@ def acting_on(statement: Statement, actions: ActionSet) -> Statement:
         statement, actions=actions, fee=_fee(statement, actions), rules=rules, exponents=exponents,
         weight_rows=weight_rows, weight_columns=tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows),
         biases=biases, columns=columns, sizes=sizes, starts=tuple(accumulate(sizes, initial=0)),
-        first_literal=sizes[0] - len(rules.literals), rooms=(*statement.rooms, *more_rooms),
+        first_literal=sizes[0] - len(rules.literals), rooms=rooms(schema, rules.literals, statement.grid, meter),
+        logistic=_deep(statement.logistic, len(exponents)),
         rates=rates, rates_down=rates_down, jumps=jumps,
     )  # fmt: skip
     return made.about(statement.factual)
+
+
+def _deep(logistic: tuple[frozenset[int], ...], layers: int) -> tuple[frozenset[int], ...]:
+    """The same neurons of a network with more layers, which pass on the values of the last."""
+    none = frozenset[int]()
+    return (*logistic, *(none,) * (layers - 1 - len(logistic))) if logistic else ()
 
 
 def _rules_of(statement: Statement, actions: ActionSet) -> Rules:

@@ -18,6 +18,8 @@ from fractions import Fraction
 from typing import Any
 
 from ...printing import quoted
+from .equation_networks import Stack, causes_of, condition_network, read_layers, value_at
+from .layers import Integers
 from .reading import CheckBudget, Refusal, entries, listed, number, ticking, whole
 from .rules import RuleLiteral
 from .schema import StatedChoice, StatedInteger, StatedSchema, decimal
@@ -81,6 +83,8 @@ class StatedEquation:
     above: Fraction
     holding: Fraction
     cases: tuple[Case, ...]
+    layers: Stack | None = None
+    """Of a network in the place of cases."""
 
     def noise(self, before: tuple[float, ...]) -> Fraction:
         """What a row differs from the equation by."""
@@ -106,7 +110,7 @@ class ActionSet:
         """What the row that follows has to meet."""
         found = []
         for equation in self.equations:
-            if equation.feature in self.acted:
+            if equation.feature in self.acted or equation.layers is not None:
                 continue
             noise = equation.noise(before)
             for case in ticking(equation.cases, meter):
@@ -116,6 +120,19 @@ class ActionSet:
                     meter.keep(sum(a.bit_length() for _, a in side.numbers) + side.constant.bit_length())
                     meter.keep(sum(v.bit_length() for _, values in side.options for v in values))
                     found.append([*ways, side])
+        return found
+
+    def networks(
+        self, schema: StatedSchema, before: tuple[float, ...], grid: int, meter: CheckBudget
+    ) -> list[Integers]:
+        """The conditions of what follows by networks."""
+        found = []
+        for one in self.equations:
+            if one.layers is not None and one.feature not in self.acted:
+                g = one.feature
+                noise = Fraction(before[g]) - value_at(one.layers, schema, before, meter)
+                ends = noise - Fraction(float(one.below)), -noise - Fraction(float(one.above))
+                found.append(condition_network(one.layers, schema, g, ends, grid, meter))
         return found
 
 
@@ -138,7 +155,8 @@ def read_causes(value: Any, schema: StatedSchema, meter: CheckBudget) -> tuple[S
 
 def _read_equation(value: Any, schema: StatedSchema, later: set[int], meter: CheckBudget) -> StatedEquation:
     """Its causes do not follow later, nor from it."""
-    own = entries(value, "an equation", "feature", "within", "holding", "cases")
+    kind = "layers" if isinstance(value, dict) and "layers" in value else "cases"
+    own = entries(value, "an equation", "feature", "within", "holding", kind)
     g = schema.positions[own["feature"]]
     feature, name = schema.features[g], quoted(own["feature"])
     if isinstance(feature, StatedChoice) and not feature.ordered:
@@ -153,6 +171,11 @@ def _read_equation(value: Any, schema: StatedSchema, later: set[int], meter: Che
     holding = number(own["holding"], "the cost of holding a feature")
     if below < 0 or holding < 0.0:
         raise Refusal(f"{name} follows within less than nothing, or is held for less than nothing")
+    if kind == "layers":
+        layers = read_layers(own["layers"], schema, meter)
+        if later & causes_of(layers, schema):
+            raise Refusal(f"{name} follows from itself, or from what comes after it")
+        return StatedEquation(g, below, above, Fraction(holding), (), layers)
     cases = []
     for one in ticking(listed(own["cases"], "the cases of an equation"), meter):
         cases.append(_read_case(one, schema, meter))

@@ -137,6 +137,8 @@ class Statement:
     question: str
     """The sha256 of the question's canonical JSON."""
     meter: CheckBudget
+    bare: Integers | None = None
+    """Where some features have causes: the network without literals."""
     equations: tuple[StatedEquation, ...] = ()
     """Of the features with causes."""
     actions: ActionSet | None = None
@@ -348,7 +350,8 @@ def read_statement(
         tuple(isinstance(f, StatedChoice) for f in schema.features),
         tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
         model.curves, model.logistic, model.fingerprint,
-        hashlib.sha256(canonical_in_steps(question, meter.tick)).hexdigest(), meter, equations,
+        hashlib.sha256(canonical_in_steps(question, meter.tick)).hexdigest(), meter,
+        model.network if equations else None, equations,
     )  # fmt: skip
     return statement.about(factual)
 

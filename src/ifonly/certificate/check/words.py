@@ -195,6 +195,9 @@ def cause_words(statement: Statement) -> tuple[str, ...]:
     schema, found = statement.schema, []
     for equation in ticking(statement.equations, statement.meter):
         name = quoted(schema.features[equation.feature].name)
+        if equation.layers is not None:
+            hidden = ", ".join(str(len(bias)) for _, bias in equation.layers[:-1])
+            found.append(f"{name} follows from a network with hidden layers of {hidden}, and the noise")
         for case in ticking(equation.cases, statement.meter):
             where = " and ".join(_condition(schema, one) for one in case.when)
             terms = [f"{float(a)!r} * {quoted(schema.features[g].name)}" for g, a in case.numbers]
