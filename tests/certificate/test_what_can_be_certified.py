@@ -226,13 +226,13 @@ TRIED: dict[str, Callable[[], Any]] = {
         Explainer(network()), PERSON, ifonly.Diversity(2, differ="features"), Query(target="yes")
     ),
     "sufficient reasons": lambda: certify_reason(Explainer(network()), PERSON),
-    "recourse: linear equations, tables, trees": lambda: [
+    "recourse: linear equations, tables, trees, networks": lambda: [
         recourse(equation) for equation in (
             LinearEquation({"Age": 0.7, "Owner": {False: 0, True: 5}}), regressor(hidden=False), tree(),
+            regressor(hidden=True),
             TableEquation(["Job"], {"clerk": 1, "nurse": 5, "cook": 2}),
         )
     ],
-    "recourse: networks as equations": lambda: recourse(regressor(hidden=True)),
     "a number that stays missing": missing_case,
     "a missing number that may be filled in": lambda: missing_case(Imputable("Debt", 0.1)),
     "the word of another solver": lambda: certify(Explainer(network()).using(MipObj()), PERSON, target="yes"),

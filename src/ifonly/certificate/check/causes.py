@@ -5,6 +5,8 @@ that follows has  f(causes) + noise  there, which clauses say, in decimals:
 
     for each case of f:  a condition of the case does not hold, or  value - f - noise  is within `below` and `above`
 
+or, where f is a network, two more conditions beside those of the model (`equation_networks`).
+
 Each set of features that are acted on is a question of its own, about the row that follows: what follows costs nothing,
 and whoever acts against causes pays a fee.
 """

@@ -861,7 +861,11 @@ const NORMS = { l0: "sum", l1: "sum", "l0+l1": "sum", l2: "square", linf: "max" 
 const ACTIVATIONS = ["relu", "sigmoid", "tanh"];
 
 function readLayers(model, inputs, budget, ...more) {
-  const layers = listed(entries(model, "the model", "kind", "layers", ...more).layers, "the network");
+  return readStack(entries(model, "the model", "kind", "layers", ...more).layers, inputs, budget);
+}
+
+function readStack(value, inputs, budget) {
+  const layers = listed(value, "the network");
   let total = 0;
   const stack = layers.map((one, k) => {
     budget.look();
@@ -1233,13 +1237,23 @@ function readCauses(value, schema, budget) {
   };
   const equations = [];
   for (const one of given) {
-    const own = entries(one, "an equation", "feature", "within", "holding", "cases"), g = schema.positions.get(own.feature), f = schema.features[g];
+    const kind = one instanceof Map && one.has("layers") ? "layers" : "cases";
+    const own = entries(one, "an equation", "feature", "within", "holding", kind), g = schema.positions.get(own.feature), f = schema.features[g];
     if (f.kind === "categorical") refuse(`'${f.name}' has no order, so nothing can be added to it`);
     const step = f.options ? F.of(1) : f.step ?? null;
     if ((own.within === null) === (step === null)) refuse(`what follows is within a number for a real number without steps alone; that of '${f.name}' is not`);
     const within = step === null ? read(own.within, "how exactly something follows") : null;
     const below = within ?? F.mul(HALF_BELOW, step), above = within ?? F.mul(HALF_ABOVE, step), holding = number(own.holding, "the cost of holding a feature");
     if (below[0] < 0n || holding < 0) refuse(`'${f.name}' follows within less than nothing, or is held for less than nothing`);
+    if (kind === "layers") {
+      const stack = readStack(own.layers, schema.columns.length, budget);
+      if (stack.length < 2 || stack.at(-1).bias.length !== 1) refuse("an equation is a network with hidden layers and one output, or has cases");
+      const reads = schema.features.map(({ places }) => places.some((place) => stack[0].weight.some((row) => row[place] !== 0)));
+      if (reads.some((does, h) => does && later.has(h))) refuse(`'${f.name}' follows from itself, or from what comes after it`);
+      equations.push({ g, below, above, holding: fraction(holding), cases: [], stack });
+      later.delete(g);
+      continue;
+    }
     const cases = listed(own.cases, "the cases of an equation").map((each) => {
       budget.tick();
       const mine = entries(each, "a case of an equation", "when", "numbers", "options", "constant"), when = listed(mine.when, "the conditions of a case").map(condition);
@@ -1285,6 +1299,40 @@ function noiseOf(equation, row) {
   for (const [g, a] of own[0].numbers) total = F.add(total, F.mul(a, decimal(row[g])));
   for (const [g, values] of own[0].options) total = F.add(total, values[row[g]]);
   return F.lowest(F.sub(decimal(row[equation.g]), total));
+}
+
+/** The value of a network of ReLUs at a row, exactly. */
+function networkAt(stack, { features, columns }, row, budget) {
+  let x = columns.map(() => F.of(0));
+  features.forEach((f, g) => f.places.forEach((place, k) => {
+    if (!f.options || f.encoding === "code") { x[place] = fraction(row[g]); return; }
+    const own = f.encoding === "dummy" ? k + 1 : k;
+    x[place] = F.of((f.encoding === "thermometer" ? row[g] >= own : row[g] === own) ? 1 : 0);
+  }));
+  stack.forEach(({ weight, bias }, k) => {
+    const h = k === 0 ? x : x.map((v) => (v[0] > 0n ? v : F.of(0)));
+    x = weight.map((own, i) => {
+      budget.tick();
+      return F.lowest(own.reduce((sum, w, j) => (w === 0 || h[j][0] === 0n ? sum : F.add(sum, F.mul(fraction(w), h[j]))), fraction(bias[i])));
+    });
+  });
+  return x[0];
+}
+
+/** A network of two conditions: value - f - noise + below >= 0 and f + noise + above - value >= 0. A neuron beside each hidden layer
+    passes on the value less its lower end. */
+function conditionNetwork({ g, stack, below, above }, schema, row, P, budget) {
+  const f = schema.features[g], start = f.options ? 0 : f.lower;
+  const noise = F.lowest(F.sub(fraction(row[g]), networkAt(stack, schema, row, budget)));
+  const level = (k) => (!f.options || f.encoding === "code" ? 1 : f.encoding === "thermometer" ? (k === 0 ? 0 : 1) : f.encoding === "dummy" ? k + 1 : k);
+  const made = stack.map(({ weight, bias }, k) => {
+    const passed = weight[0].map(() => 0);
+    if (k === 0) f.places.forEach((place, i) => { passed[place] = level(i); });
+    const rows = k === 0 ? [...weight, passed] : [...weight.map((own) => [...own, 0]), [...passed, 1]];
+    return { weight: rows, bias: [...bias, k === stack.length - 1 ? start : k === 0 ? -start : 0] };
+  });
+  const least = F.sub(noise, fraction(nearest(below))), other = F.sub([-noise[0], noise[1]], fraction(nearest(above)));
+  return inWholeNumbers(made, { rows: [[[[1, 1n], [0, -1n]], least], [[[0, 1n], [1, -1n]], other]], margin: 0 }, schema, P, budget);
 }
 
 /** The ways in which a condition does not hold. */
@@ -1433,7 +1481,7 @@ class Statement {
     one.follows = new Set([...caused].filter((g) => !acted.has(g)));
     const rules = { ...this.rules, literals: [...this.rules.literals], clauses: [...this.rules.clauses], any: true };
     for (const equation of this.equations) {
-      if (acted.has(equation.g)) continue;
+      if (acted.has(equation.g) || equation.stack) continue;
       const noise = noiseOf(equation, this.factual);
       for (const own of equation.cases) {
         this.budget.tick();
@@ -1449,6 +1497,11 @@ class Statement {
     rules.limits = rules.limits.map(([most, counted]) => [most - acted.size, counted.map((c, g) => c && !caused.has(g))]);
     rules.any = rules.clauses.length + rules.limits.length + rules.partners.length > 0;
     one.rules = rules;
+    const more = this.equations.filter(({ g, stack }) => stack && !acted.has(g)).map((own) => conditionNetwork(own, this.schema, this.factual, this.P, this.budget));
+    if (more.length > 0) {
+      const network = sideBySide([this.model.network, ...more], this.schema, this.P, this.budget), { logistic } = this.model;
+      one.model = { ...this.model, network, logistic: logistic && network.biases.slice(0, -1).map((_, k) => logistic[k] ?? new Set()) };
+    }
     one.fee = this.feeOf(this.equations.filter(({ g }) => acted.has(g)));
     one.prepare();
     return one;
