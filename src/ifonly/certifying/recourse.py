@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ifonly.causes import CausalModel, TableEquation
+from ifonly.causes import CausalModel, TableEquation, check_causes
 from ifonly.causes.tree_equations import Partition
 from ifonly.certificate.check.alternatives import sets_of
 from ifonly.certificate.format import Certificate
@@ -51,6 +51,7 @@ def certify_recourse(
     on the stored weights and equations."""
     query = query_of(query, target, distance)
     check_method(explainer)
+    check_causes(causes, explainer.model.schema)
     if not causes.equations:
         return certify(explainer, row, query)
     return certificate_of_recourse(explainer, row, causes, query, explainer.recourse(row, causes, query))
