@@ -49,6 +49,20 @@ def test_they_are_valid_and_as_sharp_as_the_answer(kind: str, tmp_path: Path) ->
     assert sum(words.startswith("far") for words in seen) <= 0.02 * len(made)
 
 
+@pytest.mark.parametrize(("kind", "seed"), [("several models", 6), ("diverse sets", 55)])
+def test_what_was_not_proven_once(kind: str, seed: int) -> None:
+    """Too few splits where nothing is recorded; and a literal that was named where nothing is left in the ball."""
+    ((_, one),) = asked(kind, range(seed, seed + 1))
+    assert not isinstance(one, str), one
+    assert all(check(certificate).valid and not untruth(certificate.data) for certificate in one.certificates)
+
+
+def test_the_fewest_changes_of_no_row() -> None:
+    """The rows left are within rounding of the margin: there is no row, and no proof that there is none."""
+    ((_, one),) = asked("fewest changes first", range(179, 180))
+    assert isinstance(one, str) and "since no row was found" in one
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
