@@ -336,8 +336,7 @@ def read_statement(
     norm = NORMS[norm_name]
     unit = cost_grid + (2 * grid if norm == SQUARED else grid)
     exponents, weight_rows, biases, columns = with_literals(schema, rules.literals, model.network, grid, meter)
-    sizes = tuple(map(len, biases))
-    longest = longest_number(weight_rows, biases, columns, schema, grid)
+    sizes, longest = tuple(map(len, biases)), longest_number(weight_rows, biases, columns, schema, grid)
     if longest > MAX_NUMBER:
         raise Refusal(f"the network leads to numbers of {longest} bits; at most {MAX_NUMBER} are checked")
     up, down = (_rates(norm, rate, weights, scales, some, cost_grid, meter) for some in (costs.up, costs.down))
