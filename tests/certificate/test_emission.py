@@ -286,7 +286,6 @@ def test_a_grid_of_cents_under_rules_is_split_at_the_solution(person):
     assert len(certificate.data["proof"]["tree"]) < 100
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize(
     "name", ["forest", "gradient boosting", "histogram boosting", "AdaBoost", "XGBoost", "LightGBM", "CatBoost"]
 )
@@ -313,7 +312,8 @@ def test_every_library_of_trees(name):
         answer, checked = explainer.explain(row), check(ifonly.certify(explainer, row))
         assert checked.valid, checked.failure
         assert checked.upper == pytest.approx(answer.distance, abs=1e-6)
-=======
+
+
 def test_a_split_between_steps_that_no_float64_is():
     """Half a step from -0.22, as a change, has too many digits for one float64: the split was made again and again."""
     schema = Schema([Real("x0", -1, 3), Real("x1", -1, 3), Binary("x2")])
@@ -322,4 +322,3 @@ def test_a_split_between_steps_that_no_float64_is():
     steps = ["x0 changes in steps of 0.5", "x1 changes in steps of 0.5"]
     for x1 in (-0.22, 0.1, 0.7):
         assert check(certify(explainer, {"x0": 0.911, "x1": x1, "x2": True}, constraints=steps)).valid
->>>>>>> f08ec59c (Tests of what was not proven once)
