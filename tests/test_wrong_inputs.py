@@ -17,6 +17,7 @@ from ifonly import (
     Allowed,
     Binary,
     Categorical,
+    CausalModel,
     ClassTarget,
     Distance,
     Explainer,
@@ -24,6 +25,7 @@ from ifonly import (
     Imputable,
     Integer,
     Limits,
+    LinearEquation,
     Network,
     OnlyUp,
     Ordinal,
@@ -36,8 +38,9 @@ from ifonly import (
     import_model,
     load_model,
 )
+from ifonly.certifying import certify_none, certify_recourse
 from ifonly.errors import IfonlyError
-from ifonly.methods import Search, Tolerances
+from ifonly.methods import MipObj, Search, Tolerances
 from ifonly.model import load_network, network_model, save_network
 from ifonly.model.smooth import SmoothNetwork
 from ifonly.model.smooth.activations import Activation
@@ -157,6 +160,15 @@ WRONG: dict[str, tuple[Wrong, str]] = {
         lambda f: certify(LACKING, {**ANN, "Income": None}, constraints=[Imputable("Income")]),
         "Income",
     ),
+    "reasons of what there is": (lambda f: certify_none(EXPLAINER, ANN), "nearest"),
+    "reasons by another method": (lambda f: certify_none(EXPLAINER.using(MipObj()), ANN), "search"),
+    "recourse by another method": (
+        lambda f: certify_recourse(
+            EXPLAINER.using(MipObj()), ANN, CausalModel(SCHEMA, {"Income": LinearEquation({"Age": 1})})
+        ),
+        "search",
+    ),
+    "recourse without causes": (lambda f: certify_recourse(EXPLAINER, ANN, "Age"), "Age"),  # type: ignore[arg-type]
     # schemas
     "bounds the wrong way round": (lambda f: Real("Income", 2, 1), "Income"),
     "missing that is neither true nor false": (lambda f: Real("Income", 0, 1, missing="no"), "Income"),  # type: ignore[arg-type]

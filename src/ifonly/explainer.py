@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +52,7 @@ from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.open_target import OpenTarget
 from ifonly.problem.query import Query, checked_constraints, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, facts_of, merged
+from ifonly.problem.rules.derived import derived_features
 from ifonly.problem.sufficiency import Sufficiency, sufficiency_of
 from ifonly.progress import on_terminal
 from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
@@ -416,11 +417,18 @@ class Explainer:
         questions, point = self.questions(row, query)
         return questions[0], point
 
-    def questions(self, row: Any, query: Query | None = None) -> tuple[list[Question], Floats]:
-        """What a method is asked about a row, one question for each alternative; and the row's point."""
+    def questions(
+        self, row: Any, query: Query | None = None, *, only: Collection[str] | None = None
+    ) -> tuple[list[Question], Floats]:
+        """What a method is asked about a row, one question for each alternative; and the row's point. `only`: under
+        the definitions of derived features, and those of all other constraints that are described so."""
         whole = self._with_everybodys(query_of(query))
         answerer, point, own = self._answerer.kept_missing(self.schema.read(row), whole)
         own, _ = answerer.without_broken(point, own)
+        if only is not None:
+            own = replace(own, constraints=tuple(
+                one for one in own.constraints if derived_features([one]) or one.describe() in only
+            ))  # fmt: skip
         return answerer.runner.questions(point, own), point
 
     def reason_questions(self, row: Any, sufficiency: Sufficiency) -> tuple[list[Question], Floats]:

@@ -221,11 +221,39 @@ def contrasts_that_are_hard_to_meet() -> bytes:
     return packed({**data, "contrasts": rows})
 
 
+def _equation(feature: str, cases: list[Any]) -> dict[str, Any]:
+    return {"feature": feature, "within": ONE, "holding": ZERO, "cases": cases}
+
+
+def _case(numbers: list[Any], constant: str = ZERO, *when: Any) -> dict[str, Any]:
+    return {"when": list(when), "numbers": numbers, "options": [], "constant": constant}
+
+
+def many_sets_of_many_cases() -> bytes:
+    """Six features that may be acted on, each with so many cases that all their clauses are just allowed."""
+    cases = [
+        _case([["x0", ONE]], ZERO, {"feature": "x0", "low": (k / 2000).hex(), "high": None}) for k in range(1, 1600)
+    ]
+    first = _case([["x0", ONE]], ZERO, {"feature": "x0", "low": None, "high": (1 / 4000).hex()})
+    data = about(reals(7), [layer(1, 7, ZERO, ONE)], [LEAF] * 64)
+    data["question"]["causes"] = [_equation(f"x{i}", [first, *cases]) for i in range(1, 7)]
+    return packed(data)
+
+
+def factors_without_end() -> bytes:
+    """Decimals of a thousand digits for a thousand numbers, with a common denominator as long."""
+    count = 1000
+    numbers = [[f"x{i}", (TINY, (1e300).hex())[i % 2]] for i in range(count)]
+    data = about(reals(count + 6), [layer(1, count + 6, ZERO, ONE)], [LEAF] * 64)
+    data["question"]["causes"] = [_equation(f"x{count + k}", [_case(numbers, TINY)]) for k in range(6)]
+    return packed(data)
+
+
 BOMBS = [
     nested, empty_lists, spaces, relu_chain, relu_chain_again, number_chain, option_chain, wide, deep, deep_and_wide,
     square, many_features, many_ratios, many_options, coded_options, many_rows, many_constraints, many_transitions, odd_scales,
     many_leaves, long_name, many_models_of_many_depths, many_planes_of_many_classes, sides_of_many_numbers,
-    contrasts_that_are_hard_to_meet,
+    contrasts_that_are_hard_to_meet, many_sets_of_many_cases, factors_without_end,
 ]  # fmt: skip
 
 CHILD = """

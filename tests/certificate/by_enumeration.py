@@ -14,8 +14,8 @@ from typing import Any
 MOST_ROWS = 3_000
 
 
-def dec(value: float) -> Fraction:
-    return Fraction(repr(value))
+def dec(value: float | Fraction) -> Fraction:
+    return value if isinstance(value, Fraction) else Fraction(repr(value))
 
 
 def num(text: str) -> Fraction:
@@ -225,8 +225,163 @@ class Space:
         return [t * scale + num(s) for t, s in zip(total, model["shift"], strict=True)]
 
 
+class NotFinite(Exception):
+    """A real number may be anything."""
+
+
+class Actions:
+    """What may be done, and what follows from it."""
+
+    def __init__(self, space: Space, causes: list[dict[str, Any]]) -> None:
+        self.space, self.causes = space, causes
+        self.places = [space.names.index(one["feature"]) for one in causes]
+        own = [one for one in space.asked["constraints"] if one["kind"] in ("fixed", "only_up", "only_down",
+               "max_delta", "steps")]  # fmt: skip
+        self.on_rows = [one for one in space.asked["constraints"] if one not in own and one["kind"] != "max_changes"]
+        self.most = min((one["most"] for one in space.asked["constraints"] if one["kind"] == "max_changes"), default=99)
+        self.uncounted = {name for one in space.asked["constraints"] if one["kind"] == "max_changes"
+                          for name in one["uncounted"]}  # fmt: skip
+        self.fixed = {one["feature"] for one in own if one["kind"] == "fixed"}
+        self.choices: list[list[float | None]] = []
+        for g, name in enumerate(space.names):
+            mine = [one for one in own if one["feature"] == name]
+            values = self._values(g, mine)
+            kept = None if values is None else [v for v in values if self._may(g, v, mine)]
+            self.choices.append([None] if name in self.fixed else kept if kept is None else [None, *kept])
+
+    def _values(self, g: int, mine: list[dict[str, Any]]) -> list[float] | None:
+        """All values of a feature; of a real number those in steps from its own."""
+        space, steps = self.space, [one for one in mine if one["kind"] == "steps"]
+        if space.values[g] is not None or not steps:
+            return space.values[g]
+        before, step = dec(space.before[g]), dec(num_float(steps[0]["step"]))
+        low, high = dec(float(space.features[g]["lower"])), dec(float(space.features[g]["upper"]))
+        first, last = math.ceil((low - before) / step), math.floor((high - before) / step)
+        return [float(before + k * step) for k in range(first, last + 1)]
+
+    def _may(self, g: int, value: float, mine: list[dict[str, Any]]) -> bool:
+        before = self.space.before[g]
+        return all(one["kind"] == "steps" or self.space._one(one["kind"], one, value, before) for one in mine)
+
+    @property
+    def is_finite(self) -> bool:
+        return all(one is not None for one in self.choices) and math.prod(map(len, self.choices)) <= 4 * MOST_ROWS
+
+    def all(self, named: Any = None) -> Any:
+        """The row that follows from each action, and its cost. `named`: a row whose real numbers are taken where they
+        are as near to what follows as is stated."""
+        noise = [dec(self.space.before[g]) - self._value(one, self.space.before)
+                 for g, one in zip(self.places, self.causes, strict=True)]  # fmt: skip
+        for done in itertools.product(*self.choices):
+            acted = [g for g, v in enumerate(done) if v is not None and (g in self.places or v != self.space.before[g])]
+            counts = [g for g in acted if g in self.places or self.space.names[g] not in self.uncounted]
+            if len(counts) > self.most:
+                continue
+            start: list[Any] = [b if v is None else v for v, b in zip(done, self.space.before, strict=True)]
+            for row in self._follow(start, done, noise, named):
+                if self.space.allows(tuple(row), self.on_rows):
+                    yield tuple(row), self._cost(done, acted)
+
+    def _follow(self, row: list[Any], done: Any, noise: list[Fraction], named: Any) -> list[list[Any]]:
+        """The rows that follow: one, where every row is in one case of each equation."""
+        rows = [row]
+        for g, one, left in zip(self.places, self.causes, noise, strict=True):
+            if done[g] is None:
+                rows = [[*each[:g], value, *each[g + 1 :]]
+                        for each in rows for value in self._next(g, one, left, each, named)]  # fmt: skip
+        return rows
+
+    def _next(self, g: int, one: dict[str, Any], left: Fraction, row: list[Any], named: Any) -> list[Any]:
+        """What a feature may be where its causes are as in a row: what all cases that hold there say."""
+        numbers = [value + left for value in self._values_of(one, row)]
+        if not numbers:
+            if self.space.values[g] is None:
+                raise NotFinite
+            return list(self.space.values[g])
+        feature, options = self.space.features[g], self.space.options(self.space.features[g])
+        if one["within"] is not None:
+            within = dec(num_float(one["within"]))
+            low, high = dec(float(feature["lower"])), dec(float(feature["upper"]))
+            near = [min(max(numbers[0], low), high)]
+            if named is not None:
+                near = [value for value in (named[g],) if all(abs(dec(value) - v) <= within for v in numbers)] or near
+            return [value for value in near if all(abs(dec(value) - v) <= within for v in numbers)]
+        start, step = (0, 1) if options else (feature["lower"], feature["step"])
+        steps = {math.floor((v - start) / step + Fraction(1, 2) + Fraction(1, 2**30)) for v in numbers}
+        value = float(start + step * min(steps))
+        return [value] if len(steps) == 1 and value in self.space.values[g] else []
+
+    def _cases(self, one: dict[str, Any], row: Any) -> list[dict[str, Any]]:
+        return [case for case in one["cases"] if all(self._holds(when, row) for when in case["when"])]
+
+    def _value(self, one: dict[str, Any], row: Any) -> Fraction:
+        (value,) = self._values_of(one, row)
+        return value
+
+    def _values_of(self, one: dict[str, Any], row: Any) -> list[Fraction]:
+        if "layers" in one:
+            return self.space.scores(row, {"kind": "network", "layers": one["layers"]})
+        return [self._of_case(case, row) for case in self._cases(one, row)]
+
+    def _of_case(self, case: dict[str, Any], row: Any) -> Fraction:
+        total = dec(num_float(case["constant"]))
+        for name, a in case["numbers"]:
+            total += dec(num_float(a)) * dec(row[self.space.names.index(name)])
+        return total + sum(dec(num_float(v[int(row[self.space.names.index(name)])])) for name, v in case["options"])
+
+    def _holds(self, when: dict[str, Any], row: Any) -> bool:
+        value = row[self.space.names.index(when["feature"])]
+        if "options" in when:
+            return value in when["options"]
+        low, high = when["low"], when["high"]
+        return (low is None or value >= num(low)) and (high is None or value <= num(high))
+
+    def _cost(self, done: Any, acted: list[int]) -> Fraction:
+        """The distance of what is done, with the fees."""
+        space = self.space
+        after = tuple(b if v is None else v for v, b in zip(done, space.before, strict=True))
+        n, distance = len(after), space.asked["distance"]
+        fees = [num(distance["weights"][g]) * num(one["holding"])
+                for g, one in zip(self.places, self.causes, strict=True) if g in acted]  # fmt: skip
+        changes = space.cost(after)
+        if distance["norm"] == "linf":
+            return max([changes, *(fee / n for fee in fees)])
+        if distance["norm"] == "l2":
+            return changes + sum((fee * fee for fee in fees), Fraction(0)) / n
+        return changes + (num(distance["jump"]) + num(distance["rate"])) * sum(fees, Fraction(0)) / n
+
+
+def num_float(text: str) -> float:
+    return float.fromhex(text)
+
+
+def untrue_of_actions(data: dict[str, Any]) -> str | None:
+    """The same of a certificate about actions."""
+    question = {key: value for key, value in data["question"].items() if key != "causes"}
+    actions = Actions(Space(question), data["question"]["causes"])
+    if not actions.is_finite:
+        return None
+    power = 2 if question["distance"]["norm"] == "l2" else 1
+    lower, upper = (
+        None if data["claim"][key] is None else num(data["claim"][key]) ** power for key in ("lower", "upper")
+    )
+    for row, cost in actions.all():
+        if (lower is None or cost < lower) and actions.space.favourable(row):
+            return f"an action that leads to {row} costs {float(cost)}"
+    if upper is None:
+        return ""
+    named = [float.fromhex(v) for v in data["witness"]]
+    found = any(cost <= upper and actions.space.favourable(row) for row, cost in actions.all(named))
+    return "" if found else "no action is within the upper bound"
+
+
 def untruth(data: dict[str, Any]) -> str | None:
     """What is false of a certificate's statement, or an empty text; None where the space is not small and finite."""
+    if "causes" in data["question"]:
+        try:
+            return untrue_of_actions(data)
+        except NotFinite:
+            return None
     space = Space({key: value for key, value in data["question"].items() if key != "reason"})
     if not space.is_finite:
         return None

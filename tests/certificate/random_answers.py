@@ -28,12 +28,13 @@ from ifonly import (
     certify,
 )
 from ifonly.certificate.format import Certificate
-from ifonly.certifying import certify_diverse, certify_reason
+from ifonly.certifying import certify_diverse, certify_reason, certify_recourse
 from ifonly.problem import Question
 from ifonly.problem.sufficiency import Sufficiency
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "oracles"), str(Path(__file__).resolve().parents[2])]
 
+from random_causes import causal_case  # noqa: E402
 from random_chains import random_chain  # noqa: E402
 from random_problems import random_problem  # noqa: E402
 from random_rules import random_ruled_problem  # noqa: E402
@@ -121,6 +122,19 @@ def reason(seed: int) -> Asked:
     return Asked((certify_reason(explainer, case.model.schema.row(case.point), asked),), (None,))
 
 
+def recourse(seed: int, *, trees: bool = False) -> Asked:
+    """Linear equations, tables and trees; `trees`: they decide, too."""
+    case = causal_case(seed, 4, trees=trees, kinds=3 + seed % 2)
+    names = case.model.classes
+    decided = case.model.decide(case.model.scores(case.schema.read(case.person)[None, :]))[0]
+    query = Query(target=names[1 - decided], distance=case.distance, constraints=case.constraints)
+    if seed % 5 == 0:
+        query = replace(query, constraints=(*query.constraints, "at most 2 changes"))
+    explainer = Explainer(case.model).using(limits=LIMITS, reasons=False)
+    certificate = certify_recourse(explainer, case.person, case.causes, query)
+    return Asked((certificate,), (explainer.recourse(case.person, case.causes, query).answer,))
+
+
 def _query(question: Question, others: tuple[Any, ...] = (), **more: Any) -> Query:
     constraints = (*question.constraints, *others)
     return Query(target=question.target, distance=question.distance, constraints=constraints, **more)
@@ -134,6 +148,8 @@ KINDS: dict[str, Callable[[int], Asked]] = {
     "diverse sets": diverse,
     "probability of one of several": probability,
     "sufficient reasons": reason,
+    "recourse": recourse,
+    "recourse where trees decide": lambda seed: recourse(seed, trees=True),
 }
 
 

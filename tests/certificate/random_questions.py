@@ -72,7 +72,10 @@ KINDS: dict[str, Callable[[int], tuple[Question, Any]]] = {
 
 def verdict(kind: str, seed: int) -> str:
     """ "ok", "refused: ..." (the search or the certificate says why), or what is wrong."""
-    question, points = KINDS[kind](seed)
+    try:
+        question, points = KINDS[kind](seed)
+    except IfonlyError as error:  # a rule at random may be none that can be asked
+        return f"refused: not drawn, {_short(error)}"
     point = points[0]
     try:
         claim = Search().prepare(question, DEFAULT).solve(point[None, :], LIMITS)[0]

@@ -49,6 +49,20 @@ def test_they_are_valid_and_as_sharp_as_the_answer(kind: str, tmp_path: Path) ->
     assert sum(words.startswith("far") for words in seen) <= 0.02 * len(made)
 
 
+@pytest.mark.parametrize(("kind", "seed"), [("several models", 6), ("diverse sets", 55)])
+def test_what_was_not_proven_once(kind: str, seed: int) -> None:
+    """Too few splits where nothing is recorded; and a literal that was named where nothing is left in the ball."""
+    ((_, one),) = asked(kind, range(seed, seed + 1))
+    assert not isinstance(one, str), one
+    assert all(check(certificate).valid and not untruth(certificate.data) for certificate in one.certificates)
+
+
+def test_the_fewest_changes_of_no_row() -> None:
+    """The rows left are within rounding of the margin: there is no row, and no proof that there is none."""
+    ((_, one),) = asked("fewest changes first", range(179, 180))
+    assert isinstance(one, str) and "since no row was found" in one
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [
@@ -57,6 +71,9 @@ def test_they_are_valid_and_as_sharp_as_the_answer(kind: str, tmp_path: Path) ->
         ("probability of one of several", "log-odds of at least"),
         ("several models", "by model 1"),
         ("sufficient reasons", "and this decides alone"),
+        ("recourse", "Every action after which"),
+        ("recourse", "There is no action after which"),
+        ("recourse", "to the nearest step; acting on it counts"),
     ],
 )
 def test_the_statement_says_it_in_words(kind: str, expected: str) -> None:
@@ -132,6 +149,14 @@ def _stronger(data: dict[str, Any]) -> Any:
         for k in range(len(asked_of["target"]["all"])):
             targets = [None if i == k else one for i, one in enumerate(asked_of["target"]["all"])]
             yield {**data, "question": {**asked_of, "target": {"all": targets}}}
+    for k in range(len(asked_of.get("causes", ()))):
+        causes = [*asked_of["causes"][:k], *asked_of["causes"][k + 1 :]]
+        free = {**asked_of["causes"][k], "holding": (0.0).hex()}
+        yield {**data, "question": {**asked_of, "causes": causes}}
+        yield {
+            **data,
+            "question": {**asked_of, "causes": [*asked_of["causes"][:k], free, *asked_of["causes"][k + 1 :]]},
+        }
     if "reason" in asked_of:
         held = asked_of["reason"]["held"]
         for k in range(len(held)):

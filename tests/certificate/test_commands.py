@@ -8,10 +8,12 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from certificate.by_enumeration import untruth
 from certificate.samples import restamped
-from ifonly import Certificate, CheckResult
+from ifonly import CausalModel, Certificate, CheckResult, LinearEquation, datasets
 from ifonly.certificate.check import check
 from ifonly.certificate.collection import entries_of
+from ifonly.certificate.showing import as_html
 from ifonly.cli import codes
 from ifonly.cli.app import app
 
@@ -126,6 +128,27 @@ def test_the_certificate_of_a_reason(tmp_path):
     several = tmp_path / "why.certs"
     assert run("why", *COMPAS, "--first", 2, "--certificate", several).exit_code == codes.PROVEN
     assert [one.row for one in entries_of(several)] == [0, 1] and run("check", several).exit_code == 0
+
+
+def test_the_certificate_of_recourse(tmp_path):
+    schema = datasets.network("compas").schema
+    causes = tmp_path / "causes.json"
+    CausalModel(schema, {"PriorsCount": LinearEquation({"AgeGroup": 2.0}, 1.0)}).save(causes)
+    words = ("recourse", *COMPAS, "--causes", causes)
+    file = tmp_path / "action.cert"
+    assert run(*words, "--row", 0, "--certificate", file).exit_code == codes.PROVEN
+    told = run("check", file)
+    assert told.exit_code == 0 and told.stdout.startswith("VALID\n") and "Every action after which" in told.stdout
+    data = copy.deepcopy(Certificate.load(file).data)
+    (equation,) = data["question"]["causes"]
+    assert equation["feature"] == "PriorsCount" and untruth(data) == ""
+    data["claim"] = {"lower": None, "upper": None}
+    data["witness"] = data["deployed"] = None
+    assert check(restamped(data)).verdict == "INVALID" and "costs" in str(untruth(data))
+    several = tmp_path / "actions.certs"
+    assert run(*words, "--first", 2, "--certificate", several).exit_code == codes.PROVEN
+    assert [one.row for one in entries_of(several)] == [0, 1] and run("check", several).exit_code == 0
+    assert "Causes: " in run("check", file).stdout and "<h2>Rules</h2>" in as_html(check(file))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import ifonly
 from cases import load
 from certificate.random_questions import KINDS
-from ifonly import Certificate, ClassTarget, Distance, Limits, Network, Real, Schema, check
+from ifonly import Binary, Certificate, ClassTarget, Distance, Explainer, Limits, Network, Real, Schema, certify, check
 from ifonly.certificate.check.box import Box
 from ifonly.certificate.check.checker import TreeWalk
 from ifonly.certificate.check.region import Region
@@ -312,3 +312,13 @@ def test_every_library_of_trees(name):
         answer, checked = explainer.explain(row), check(ifonly.certify(explainer, row))
         assert checked.valid, checked.failure
         assert checked.upper == pytest.approx(answer.distance, abs=1e-6)
+
+
+def test_a_split_between_steps_that_no_float64_is():
+    """Half a step from -0.22, as a change, has too many digits for one float64: the split was made again and again."""
+    schema = Schema([Real("x0", -1, 3), Real("x1", -1, 3), Binary("x2")])
+    layers = [([[0.1, -0.2, 1.4], [-0.2, 0.5, -0.4], [0.1, -0.5, 2.3]], [0.0, -0.1, 0.2]), ([[-0.9, 0.8, -1.2]], [0.2])]
+    explainer = Explainer(Network.of(layers), schema=schema, classes=("no", "yes")).using(limits=Limits(nodes=2_000))
+    steps = ["x0 changes in steps of 0.5", "x1 changes in steps of 0.5"]
+    for x1 in (-0.22, 0.1, 0.7):
+        assert check(certify(explainer, {"x0": 0.911, "x1": x1, "x2": True}, constraints=steps)).valid

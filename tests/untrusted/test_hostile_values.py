@@ -649,6 +649,14 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "check": (lambda file: ifonly.check(file), {"file": "x.cert"}),
     "Certificate.load": (ifonly.Certificate.load, {"path": "x.cert"}),
     "Certificate.from_bytes": (ifonly.Certificate.from_bytes, {"content": b""}),
+    "certify_recourse": (
+        lambda **k: ifonly.certifying.certify_recourse(EXPLAINER, **k),
+        {"row": ANN, "causes": CAUSES, "query": None, "target": None, "distance": "l1"},
+    ),
+    "certify_none": (
+        lambda **k: ifonly.certifying.certify_none(EXPLAINER, **k),
+        {"row": ANN, "query": Query(constraints=[f"{name} is fixed" for name in ANN]), "target": "approved", "distance": "l1"},
+    ),
     "prove": (ifonly.certifying.prove, {"certificate": "x.cert"}),
     "certified_query": (ifonly.certifying.certified_query, {"certificate": "x.cert"}),
     "certified_query of data": (lambda data: ifonly.certifying.certified_query(ifonly.Certificate(data)), {"data": {}}),

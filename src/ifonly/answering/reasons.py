@@ -8,7 +8,9 @@
 
 Dropping a constraint that is not blamed leaves the blamed ones, which rule it out by themselves. So only blamed ones
 can help alone, and a pair is a blamed one with one that is blamed after it is dropped: all single ones and all pairs
-are found. Every step is a search of its own, with the same method and limits, and counts only with its proof.
+are found. Definitions of derived features always hold: without one, its feature would count as a change, so that fewer
+constraints would allow less. Every step is a search of its own, with the same method and limits, and counts only with
+its proof.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from ifonly.problem import (
     RobustToWeights,
 )
 from ifonly.problem.constraints import MaxDelta, Steps
+from ifonly.problem.rules.derived import derived_features
 from ifonly.results import Change, Reasons, Relaxation, Stop, StoppedBy, show
 from ifonly.tolerances import Tolerances
 
@@ -56,9 +59,17 @@ def find_reasons(
 ) -> Reasons:
     """The reasons of a person for whom these constraints leave no row. `seconds`: what all of it may take. `facts`: the
     constraints among them that nobody can drop."""
-    distinct = [c for i, c in enumerate(constraints) if c not in constraints[:i]]
+    known = [c for i, c in enumerate(constraints) if c not in constraints[:i]]
+    definitions = tuple(c for c in known if derived_features([c]))
+    distinct = [c for c in known if c not in definitions]
     ordered = [c for c in distinct if c not in facts] + [c for c in distinct if c in facts]
-    return _Subsets(ordered, solve, changes, seconds, tolerances, sum(c in facts for c in distinct)).reasons()
+
+    def with_definitions(kept: tuple[Any, ...]) -> CheckedResult:
+        return solve((*definitions, *kept))
+
+    return _Subsets(
+        ordered, with_definitions, changes, seconds, tolerances, sum(c in facts for c in distinct)
+    ).reasons()
 
 
 def relaxed(constraint: Any) -> str:

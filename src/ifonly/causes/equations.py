@@ -206,6 +206,12 @@ class TableEquation:
 
     def compiled(self, schema: Schema, follower: Feature) -> CompiledEquation:
         features = [schema[name] for name in self.parents]
+        network = table_network(features, list(self.cases(schema, follower).values()))
+        return _compiled(schema, self.parents, network)
+
+    def cases(self, schema: Schema, follower: Feature) -> dict[tuple[float, ...], float]:
+        """The value for each combination of values of the causes, as they are in points."""
+        features = [schema[name] for name in self.parents]
         found = {}
         for key, value in self.values.items():
             place = tuple(feature.read(part) for feature, part in zip(features, key, strict=True))
@@ -215,7 +221,7 @@ class TableEquation:
             if case not in found:
                 values = ", ".join(shown(feature.value(one)) for feature, one in zip(features, case, strict=True))
                 raise ModelError(f"The table of '{follower.name}' has no value for {values}.")
-        return _compiled(schema, self.parents, table_network(features, [found[case] for case in cases]))
+        return {case: found[case] for case in cases}
 
     def to_dict(self) -> dict[str, Any]:
         values = [[list(key), value] for key, value in self.values.items()]

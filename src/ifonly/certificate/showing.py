@@ -85,7 +85,7 @@ def as_html(checked: CheckResult, compared: Sequence[Comparison] = ()) -> str:
         (one.name, one.now, (one.instead or "") if one.changed else "", one.limits or "free")
         for one in checked.features
     ]
-    stated = [line for line in rest if not line.startswith(("Feature ", "Rule: "))]
+    stated = [line for line in rest if not line.startswith(("Feature ", "Rule: ", "Causes: "))]
     parts = [
         *(paragraph(one, "sentence" if k == len(claims) - 1 else "") for k, one in enumerate(claims)),
         *map(paragraph, told),

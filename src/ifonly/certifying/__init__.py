@@ -2,7 +2,17 @@
 
 from ifonly.certifying.answers import certify_diverse
 from ifonly.certifying.certifier import certify, prove
+from ifonly.certifying.none_exists import certify_none
 from ifonly.certifying.reason import certify_reason
+from ifonly.certifying.recourse import certify_recourse
 from ifonly.certifying.statement import certified_query
 
-__all__ = ["certified_query", "certify", "certify_diverse", "certify_reason", "prove"]
+__all__ = [
+    "certified_query",
+    "certify",
+    "certify_diverse",
+    "certify_none",
+    "certify_reason",
+    "certify_recourse",
+    "prove",
+]

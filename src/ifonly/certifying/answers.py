@@ -36,6 +36,8 @@ def certify_fewest(explainer: ClaimingExplainer, row: Any, query: Query) -> Cert
     answer = explainer.explain(row, query)
     if isinstance(answer, NoneExists) or answer.already:
         return certify(explainer, row, plain)
+    if answer.counterfactual is None:
+        raise UnsupportedQuestion(f"There is no proof to write out, since no row was found: {answer.note}.")
     questions, point = explainer.questions(row, plain)
     after, first = _row_of(answer, questions[0]), questions[0]
     counted = [name not in first.derived for name in first.schema.names]

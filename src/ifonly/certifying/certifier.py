@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
+from ifonly.certificate.check.alternatives import acting_on, sets_of
 from ifonly.certificate.check.checker import (
     LONGEST_SECONDS,
     MAX_DEPTH,
@@ -91,7 +92,9 @@ class ClaimingExplainer(Protocol):
     limits: Limits
     model: Model
 
-    def questions(self, row: Any, query: Query | None = None) -> tuple[list[Question], NDArray[np.float64]]: ...
+    def questions(
+        self, row: Any, query: Query | None = None, *, only: Collection[str] | None = None
+    ) -> tuple[list[Question], NDArray[np.float64]]: ...
 
     def explain(self, row: Any, query: Query | None = None) -> Answer: ...
 
@@ -122,7 +125,13 @@ def certify(
         from ifonly.certifying.answers import certify_fewest
 
         return certify_fewest(explainer, row, query)
-    questions, point = explainer.questions(row, query)
+    return certificate_of_questions(explainer, *explainer.questions(row, query))
+
+
+def certificate_of_questions(
+    explainer: ClaimingExplainer, questions: Sequence[Question], point: NDArray[np.float64]
+) -> Certificate:
+    """The certificate of the nearest row of one of these questions, which are alternatives."""
     method, limits = explainer.method, explainer.limits
     with within_limits(limits):
         certifiers, claims = _certifiers(explainer, questions, point)
@@ -167,9 +176,15 @@ def _claimed(explainer: ClaimingExplainer, deployed: Certifier, point: NDArray[n
 
 
 def certificate_of_any(
-    certifiers: Sequence[Certifier], point: NDArray[np.float64], claims: Sequence[Claim], *, nodes: int | None = None
+    certifiers: Sequence[Certifier],
+    point: NDArray[np.float64],
+    claims: Sequence[Claim],
+    *,
+    nodes: int | None = None,
+    sets: int = 1,
 ) -> Certificate:
-    """The certificate of a target with alternatives: the nearest of their rows, and a tree for each of them."""
+    """The certificate of a target with alternatives: the nearest of their rows, and a tree for each of them. `sets`: so
+    many certifiers, one after the other, are of one alternative."""
     first, parts = certifiers[0], []
     best: tuple[Witness, float | None] = (None, None)
     for certifier, claim in zip(certifiers, claims, strict=True):
@@ -186,7 +201,8 @@ def certificate_of_any(
     failure = "a box could not be closed" if proof is None else _too_large(proof[0])
     if proof is None or failure:
         raise UnsupportedQuestion(f"The search's answer could not be proven in exact arithmetic: {failure}.")
-    data = {**parts[0][0], "target": {"any": [part[0]["target"] for part in parts]}}
+    targets = [part[0]["target"] for part in parts[::sets]]
+    data = {**parts[0][0], "target": {"any": targets} if len(targets) > 1 else targets[0]}
     _, witness, upper = proof[1:]
     writer = next((certifier for certifier, part in zip(certifiers, parts, strict=True)
                    if witness is not None and not witness_refusal(part[1], witness, upper or 0.0)), first)  # fmt: skip
@@ -264,6 +280,8 @@ class Certifier:
         self.deployed = deployed or question
         self._data = question_data(question, extras.others)
         self._data["constraints"] += extras.constraints
+        self._data |= {} if extras.causes is None else {"causes": extras.causes}
+        self._acted = extras.acted
         self._planes = stated_planes(question, extras.claim)
         self._meter = ProofBudget()
 
@@ -392,9 +410,25 @@ class Certifier:
             floats = NetworkFloats(statement) if statement.forest is None else ForestCells(statement)
             return Prepared(statement, floats, self._meter.kept)
 
+        if "causes" in self._data:
+            return question_data, *self._of_actions(question_data, fine)
         found = prepared(self.question.model.function, self._data, fine, self._meter, read)
         self._meter.kept = found.kept
         return question_data, found.statement.about(tuple((point + 0.0).tolist())), found.floats
+
+    def _of_actions(
+        self, question_data: dict[str, Any], fine: tuple[int, int]
+    ) -> tuple[Statement, NetworkFloats | ForestCells]:
+        """The statement about the certifier's own set of features with causes."""
+        from ifonly.certifying.forest import ForestCells
+        from ifonly.certifying.leaves import NetworkFloats
+
+        try:
+            statement = read_statement(question_data, *fine, self._meter)
+            own = acting_on(statement, sets_of(statement)[self._acted])
+        except Refusal as refusal:
+            raise UnsupportedQuestion(f"A certificate of this recourse would not be checked: {refusal}.") from None
+        return own, NetworkFloats(own) if own.forest is None else ForestCells(own)
 
     def _written(
         self, question_data: dict[str, Any], statement: Statement, claim: Claim, stated: Stated, proof: dict[str, Any]
@@ -447,14 +481,14 @@ def _exactly(
     """
     from ifonly.certifying.prover import Nearer, Unclosed
 
-    statement = parts[0][0]
     witness, upper = found
     for _ in range(NEARER):
         try:
             lower = None if upper is None else max(upper - SHARE * tolerances.allowed(upper), 0.0)
             return proof_trees(parts, lower, effort), lower, witness, upper
         except Nearer as nearer:
-            witness, upper = nearer.point, _distance(statement, nearer.point)
+            own = [one for one, *_ in parts if not row_refusal(one, nearer.point)]
+            witness, upper = nearer.point, min(_distance(one, nearer.point) for one in own)
         except Unclosed:
             break
     for step in STEPS if upper is not None or claim.lower < math.inf else ():

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from ifonly.certificate.check.apart import MAX_SIDES
-from ifonly.certificate.check.rule_reading import MOST
+from ifonly.certifying.learned_rules import at_least
 from ifonly.certifying.statement import hexes
 from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Allowed, Constraint, Fixed, Range
 from ifonly.problem.disjunctions import Condition, Either
 from ifonly.problem.distance_rules import AtLeastFar
 from ifonly.schema import Numeric, Schema
-from ifonly.schema.decimals import written
 
 
 def different_data(schema: Schema, condition: Condition) -> dict[str, Any]:
@@ -40,13 +39,7 @@ def _one_feature(schema: Schema, option: Constraint) -> dict[str, Any]:
             "options": sorted({int(schema[option.feature].read(value)) for value in option.values}),
         }
     assert isinstance(option, Range)
-    sign, end = (1, option.lower) if math.isfinite(option.lower) else (-1, option.upper)
-    constant = -sign * written(end)
-    if max(abs(constant.numerator), constant.denominator) > MOST:
-        raise UnsupportedQuestion(
-            f"A certificate cannot state that '{option.feature}' reaches {end!r}: too many digits."
-        )
-    return {"numbers": [[option.feature, sign]], "options": [], "constant": [constant.numerator, constant.denominator]}
+    return at_least(option.feature, *((1, option.lower) if math.isfinite(option.lower) else (-1, option.upper)))
 
 
 def _apart(schema: Schema, rule: AtLeastFar) -> dict[str, Any]:

@@ -84,9 +84,9 @@ def prove(
     Where a leaf that the checker looks at does not hold, the box is closed anew in exact arithmetic.
     """
     leaves = Leaves(statement, network, radius)
-    if not is_plain(statement):
+    if record is None or not is_plain(statement):
         return _by_splitting(statement, leaves, radius, effort)
-    if record is not None and record.probed:
+    if record.probed:
         return _of_probes(statement, network, leaves, record, effort)
     found = leaves.of_record(record)
     prover = Prover(statement, leaves, radius, MORE_SPLITS + TIMES * len(found), effort)
@@ -107,7 +107,7 @@ def prove(
         statement.meter.keep(8 * _bytes_of(node, sum(statement.sizes)))
         box = boxes.pop() if boxes else Box.whole(statement)
         if isinstance(node, Open):
-            hints = () if record is None or not len(record.log) else _hints(statement, record.at(node.record))
+            hints = () if not len(record.log) else _hints(statement, record.at(node.record))
             tree += prover.by_hand(box, hints)
         elif isinstance(node, Closed):
             tree += [node.leaf] if prover.believes(box, node) else prover.by_hand(box, ())
@@ -151,8 +151,13 @@ def _by_splitting(statement: Statement, leaves: Leaves, radius: int | None, effo
     if not narrow(statement, extent):
         return [{"rows": []}]
     closed = leaves.of_box(extent, whole=True)
-    if isinstance(closed, Closed) and prover.believes(whole, closed):
-        return [closed.leaf]
+    leaf = closed.leaf if isinstance(closed, Closed) and prover.believes(whole, closed) else None
+    literals = leaf is None or any(row[0] == 0 and row[1] >= statement.first_literal for row in leaf["rows"])
+    # where nothing is left in the ball, the checker narrows no box: no literal holds that is not split
+    if literals and statement.rules.clauses and prover.known is None:
+        return [{"rows": []}]
+    if leaf is not None:
+        return [leaf]
     if np.isinf(leaves.known).any():
         if prover.known is None:
             return [{"rows": []}]
@@ -214,7 +219,9 @@ class Prover:
     def believes(self, box: Box, closed: Closed) -> bool:
         """Is this leaf of floating point written as it is? If it is to be verified: does the checker close the box?"""
         check_limits()
-        if self.verify is Verification.NONE or not (closed.doubtful or self.verify is Verification.ALL):
+        # floating point may find nothing left on a side of a rule where decimals leave its room
+        doubtful = closed.doubtful or (not closed.leaf["rows"] and self.statement.rules.any)
+        if self.verify is Verification.NONE or not (doubtful or self.verify is Verification.ALL):
             return True
         try:
             self._walk.check_leaf(box, closed.leaf)
@@ -335,7 +342,7 @@ def nearer(statement: Statement, point: tuple[float, ...], radius: int | None) -
     """Is this an allowed favourable row below the radius?"""
     if any(value < 0 for value in statement.conditions(point)):  # the quickest of the three
         return False
-    if radius is not None and statement.cost(point) * 2**statement.cost_unit >= radius:
+    if radius is not None and statement.cost_of_changes(point) * 2**statement.cost_unit >= radius:
         return False
     return not statement.allows(point)
 

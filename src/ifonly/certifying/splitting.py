@@ -139,6 +139,8 @@ class Splitting:
         low, high = self.region.corner[g] - item.down, self.region.corner[g] + item.up
         at = 0 if low < 0 < high else (low + high) // 2
         at = max(min(statement.domains[g].parted(at)[0], high - 1), low)
+        if statement.domains[g].steps is not None:
+            return ["number", g, _not_below(at, statement.grid).hex()]
         return ["number", g, on_grid(statement, at / (1 << statement.grid))]
 
     def anywhere(self) -> list[Any] | None:
@@ -178,7 +180,7 @@ class Splitting:
             if not exact or near > 1e-9 * float(grid.step) * one:
                 low, high = base - item.down, base + item.up
                 at = down if down is not None and low <= down < high else low
-                return ["number", g, (at / 2**statement.grid).hex()]
+                return ["number", g, _not_below(at, statement.grid).hex()]
         elif item.jump and exact and abs(value) > 1e-12:
             return ["change", g]
         elif item.rate != item.rate_down and item.up and item.down and (not exact or abs(value) > 1e-12):
@@ -246,3 +248,9 @@ class Splitting:
                 if low < 0 < high and (layer or i < first):
                     return ["relu", layer, i]
         return None
+
+
+def _not_below(change: int, grid: int) -> float:
+    """The least float64 that is not below a change in units of 2^-P, which may have too many digits for one."""
+    value = change / (1 << grid)
+    return value if Fraction(value) * (1 << grid) >= change else math.nextafter(value, math.inf)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ifonly.certificate.check.softmax import PARTS
 from ifonly.certificate.check.statement import MAX_BITS
 from ifonly.certificate.format import Certificate, canonical
+from ifonly.certifying.learned_rules import learned_data
 from ifonly.errors import FileError, IfonlyError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.kind import Kind
@@ -44,6 +45,7 @@ from ifonly.problem import (
     Steps,
     Target,
 )
+from ifonly.problem.learned.support import NumberGivenOption, OptionsTogether
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules.formulas import Member
 from ifonly.problem.rules.normal import AtLeast
@@ -69,6 +71,10 @@ class StatedExtras:
     others: Sequence[Accepted] | None = None
     constraints: Sequence[dict[str, Any]] = ()
     claim: Claim | None = None
+    causes: list[dict[str, Any]] | None = None
+    """The equations of features that follow."""
+    acted: int = 0
+    """Which of the sets of features with causes to act on, in their order."""
 
 
 NO_EXTRAS = StatedExtras()
@@ -195,6 +201,8 @@ def _refuse_to_ask(data: dict[str, Any]) -> None:
         raise UnsupportedQuestion(
             "The target of this certificate has alternatives: its question cannot be asked again."
         )
+    if "causes" in data:
+        raise UnsupportedQuestion("This certificate is about actions under causes: its question cannot be asked again.")
     kinds = {one["kind"] for one in data["constraints"]} & {"apart", "fewest_changes"}
     if kinds or "reason" in data or "log_odds" in data["target"]:
         raise UnsupportedQuestion(
@@ -377,6 +385,8 @@ def _rule(schema: Schema, rule: RowRule) -> list[dict[str, Any]]:
         case Rule():
             return [{"kind": "clause", "any": [_literal(schema, one) for one in clause]}
                     for clause in rule.clauses(schema)]  # fmt: skip
+        case NumberGivenOption() | OptionsTogether():
+            return learned_data(schema, rule)
     raise UnsupportedQuestion(f"A certificate cannot state '{rule.describe()}' yet; `explain` answers it.")
 
 

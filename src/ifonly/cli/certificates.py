@@ -1,4 +1,4 @@
-"""`--certificate FILE` of `ifonly diverse` and `ifonly why`: the certificates of what a command found."""
+"""`--certificate FILE` of `ifonly diverse`, `why` and `recourse`: the certificates of what a command found."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
+from ifonly.cli.certificates import certificate_option, certificate_output, certificate_place
 from ifonly.cli.console import NUMBER, json_option, show, show_json
 from ifonly.cli.options import EFFORT, PAGE, QUESTION, SOURCE, with_options
 from ifonly.cli.outputs import page_path, write_page
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ifonly.causes import CausalModel
+    from ifonly.cli.certificates import CertificateOutput
     from ifonly.cli.source import Source
     from ifonly.explainer import Explainer
     from ifonly.problem import Query
@@ -25,6 +27,7 @@ Examples:
   ifonly recourse --dataset adult --row 0 --causes causes.json
   ifonly recourse --model net.onnx --schema schema.json --rows people.csv --causes causes.json --fix Age --json
   ifonly recourse --dataset credit --row 3 --causes causes.json --holding 0.05 --html advice.html
+  ifonly recourse --dataset adult --row 0 --causes causes.json --certificate action.cert
 
 {codes.EPILOG}"""
 
@@ -35,6 +38,7 @@ Examples:
               help="The equations of the features that follow others (written by CausalModel.save).")  # fmt: skip
 @click.option("--holding", type=NUMBER, metavar="FEE",
               help="What acting against the causes of a feature costs, beside its change.")  # fmt: skip
+@certificate_option("a certificate that no action is cheaper (of many rows: FILE.certs)")
 @json_option
 def recourse(causes_file: str, holding: float | None, as_json: bool, **options: Any) -> int:
     """The cheapest action after which the model decides as asked, when other features follow their causes."""
@@ -53,6 +57,7 @@ def recourse(causes_file: str, holding: float | None, as_json: bool, **options: 
     causes = causes if holding is None else causes.with_holding(holding)
     explainer, query = explainer_and_query(source, {**options, "threads": 1, "why": None})
     explainer = explainer.using(_method(options["methods"]))
+    certificates = _certificates(options, source, explainer, f"{query.to_json()} {causes.to_dict()}")
     found: dict[int, Recourse] = {}
     wrong: dict[int, Exception] = {}
     for number, told in recourse_of_rows(explainer, source, causes, query):
@@ -66,7 +71,40 @@ def recourse(causes_file: str, holding: float | None, as_json: bool, **options: 
         show_json({"recourse": [told.to_dict() for told in found.values()]})
     if page is not None and found:
         write_page(page, next(iter(found.values())), options)
-    return exit_code(wrong, proven=all(told.status in ("nearest", "none exists") for told in found.values()))
+    if certificates is not None:
+        _certify(certificates, explainer, source.rows, (causes, query), found)
+    complete = certificates is None or certificates.complete
+    told_all = all(told.status in ("nearest", "none exists") for told in found.values())
+    return exit_code(wrong, proven=complete and told_all)
+
+
+def _certificates(
+    options: dict[str, Any], source: Source, explainer: Explainer, asked: str
+) -> CertificateOutput | None:
+    """Where certificates go; an error, before the work, for what has none."""
+    from ifonly.certifying.recourse import check_method
+
+    if options["certificate"] is None:
+        return None
+    check_method(explainer)
+    place = certificate_place(options["certificate"], force=options["force"], one=len(source.rows) == 1)
+    return certificate_output(place, explainer, asked, force=options["force"])
+
+
+def _certify(
+    certificates: CertificateOutput,
+    explainer: Explainer,
+    rows: Any,
+    asked: tuple[CausalModel, Query],
+    found: dict[int, Recourse],
+) -> None:
+    from functools import partial
+
+    from ifonly.certifying.recourse import certificate_of_recourse
+
+    for number, told in found.items():
+        certificates.add(number, partial(certificate_of_recourse, explainer, rows[number], *asked, told))
+    certificates.close()
 
 
 def _method(words: str | None) -> Any:

@@ -30,9 +30,9 @@ from .reasons import StatedReason, check_contrasts, read_question
 from .region import Bounds, Region
 from .rules import ACTIVE, INACTIVE
 from .schema import StatedChoice, read_point
-from .statement import MAX_BITS, SQUARED, Statement
+from .statement import MAX_BITS, MAXIMUM, SQUARED, Statement
 from .trees import Reach, closes, within_reach
-from .words import FeatureWords, describe, feature_words, rule_words
+from .words import FeatureWords, cause_words, describe, feature_words, rule_words
 
 ENTRIES = ("format", "version", "made_by", "question", "claim", "witness", "deployed", "proof", "sha256")
 MAX_NODES = 500_000
@@ -145,12 +145,13 @@ def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
         raise Refusal("the fewest changes are those of a row, and there is none")
     if deployed and upper is None:
         raise Refusal("an answer of the deployed model is recorded, but no row that it is about")
-    words = _words(statement, lower, upper, data["witness"], reason)
+    words = _words(_shown(statements, data["witness"], upper), lower, upper, data["witness"], reason)
     about: dict[str, Any] = {
         "lower": math.inf if lower is None else lower, "upper": upper, "deployed": deployed,
         "network": statement.fingerprint, "question": statement.question,
         "schema": hashlib.sha256(canonical_in_steps(data["question"]["schema"], meter.tick)).hexdigest(),
-        "features": feature_words(statement, data["witness"]), "rules": rule_words(statement),
+        "features": feature_words(statement, data["witness"]),
+        "rules": (*rule_words(statement), *cause_words(statement)),
     }  # fmt: skip
     if word:
         solver = _text(proof["trusted"], "the trusted solver")
@@ -173,6 +174,14 @@ def has_curve(question: Any) -> bool:
         parts = [one[key] for one in targets if isinstance(one, dict) and isinstance(one.get(key), list)]
         targets += [one for part in parts for one in part]
     return any(isinstance(one, dict) and "log_odds" in one for one in targets)
+
+
+def _shown(statements: Sequence[Statement], witness: Any, upper: float | None) -> Statement:
+    """The statement whose set of actions leads to the witness; the first one, where there is none."""
+    if upper is None or statements[0].actions is None:
+        return statements[0]
+    point = read_point(statements[0].schema, witness, "the witness")
+    return next(one for one in statements if not witness_refusal(one, point, upper))
 
 
 def _words(
@@ -207,10 +216,16 @@ def read_deployed(value: Any) -> str:
 
 
 def radius_of(statement: Statement, lower: float | None) -> int | None:
-    """The cost that rows must not stay below, in units of 2^-K, rounded up; None when there must be none at all."""
+    """The cost that changes must not stay below, in units of 2^-K, rounded up: fees are paid before; None when there
+    must be no row at all."""
     if lower is None:
         return None
-    cost = Fraction(lower) ** (2 if statement.norm == SQUARED else 1) * 2**statement.cost_unit
+    cost = Fraction(lower) ** (2 if statement.norm == SQUARED else 1)
+    if statement.norm == MAXIMUM:
+        cost = Fraction(0) if statement.fee >= cost else cost
+    else:
+        cost -= statement.fee
+    cost = max(cost, Fraction(0)) * 2**statement.cost_unit
     return -(-cost.numerator // cost.denominator)
 
 

@@ -16,9 +16,10 @@ from typing import Any
 
 from ...printing import quoted
 from ..format import canonical
+from .alternatives import read_statements
 from .reading import CheckBudget, Refusal, entries, listed
 from .schema import StatedSchema, read_point
-from .statement import SQUARED, Statement, read_statements
+from .statement import SQUARED, Statement
 
 CLAIMS = ("sufficient", "minimal", "smallest")
 MAX_CONTRASTS = 10_000
@@ -59,6 +60,8 @@ def read_question(
     """A question, once for each alternative of its target, in which nothing is held; and the reason, if it has one."""
     if not isinstance(question, dict) or "reason" not in question:
         return read_statements(question, grid, cost_grid, meter, planes), None
+    if "causes" in question:
+        raise Refusal("a reason has no causes: it is about rows, not about actions")
     own = {key: value for key, value in question.items() if key != "reason"}
     statements = read_statements(own, grid, cost_grid, meter, planes)
     stamp = hashlib.sha256(canonical(question)).hexdigest()

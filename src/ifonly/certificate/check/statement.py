@@ -17,6 +17,7 @@ from typing import Any
 
 from ...printing import quoted
 from ..format import canonical_in_steps
+from .causes import ABOUT_ACTIONS, ActionSet, StatedEquation, read_causes
 from .domains import KINDS, Domain, read_domains
 from .layers import MAX_WEIGHTS, Integers, beside, longest_number
 from .logistic import value_bounds
@@ -34,14 +35,13 @@ from .reading import (
     whole,
 )
 from .rule_reading import OWN, read_rules
-from .rules import Rules, rooms
+from .rules import RuleLiteral, Rules, rooms
 from .schema import StatedChoice, StatedNumeric, StatedSchema, belongs, read_point, read_schema
 from .softmax import BITS, has_probability
 from .trees import StatedForest
 
 MAX_BITS = 2400
 """Of the grids."""
-MAX_ALTERNATIVES = 64
 MAX_NUMBER = 65_536
 """Bits of the largest number that backward substitution through the network can lead to."""
 LONG_NUMBER, MANY_COLUMNS = 6_144, 512
@@ -137,16 +137,35 @@ class Statement:
     question: str
     """The sha256 of the question's canonical JSON."""
     meter: CheckBudget
+    bare: Integers | None = None
+    """Where some features have causes: the network without literals."""
+    equations: tuple[StatedEquation, ...] = ()
+    """Of the features with causes."""
+    actions: ActionSet | None = None
+    """Where some features have causes: which are acted on."""
+    fee: Fraction = Fraction(0)
+    """What acting on them costs, beside their changes (l2: squared)."""
 
     @property
     def layers(self) -> int:
         return len(self.exponents)
 
+    @property
+    def follows(self) -> frozenset[int]:
+        """The features whose values follow from others: their changes cost nothing."""
+        return frozenset() if self.actions is None else self.actions.follows
+
+    @property
+    def limits(self) -> tuple[dict[str, Any], ...]:
+        """The constraints on single features, without those on actions for what follows."""
+        free = {self.schema.features[g].name for g in self.follows}
+        return tuple(one for one in self.constraints if one["kind"] in KINDS
+                     and not (one["kind"] in ABOUT_ACTIONS and one.get("feature") in free))  # fmt: skip
+
     def about(self, factual: tuple[float, ...]) -> Statement:
         """The same question about another person."""
         schema, grid = self.schema, self.grid
-        simple = tuple(one for one in self.constraints if one["kind"] in KINDS)
-        domains = read_domains(schema, factual, simple, grid, self.meter)
+        domains = read_domains(schema, factual, self.limits, grid, self.meter)
         options = tuple(_option_costs(self, g, factual[g]) for g in range(len(schema)))
         start = _at_factual(schema, self.columns, self.biases[0], factual, grid, self.meter)
         starts = tuple(
@@ -160,9 +179,12 @@ class Statement:
 
     def feature_costs(self, point: tuple[float, ...]) -> list[Fraction]:
         """jump * [changed] + rate * delta of each feature, weighted; l2 and linf have only delta."""
-        costs = []
+        costs, follows = [], self.follows
         for g, feature in enumerate(self.schema.features):
             self.meter.tick()
+            if g in follows:
+                costs.append(Fraction(0))
+                continue
             change = Fraction(point[g]) - Fraction(self.factual[g])
             if isinstance(feature, StatedChoice):
                 size = self.costs.option_change(g, feature.kind, int(self.factual[g]), int(point[g]), self.scales[g])
@@ -172,7 +194,12 @@ class Statement:
         return costs
 
     def cost(self, point: tuple[float, ...]) -> Fraction:
-        """The distance of a row, squared for l2."""
+        """The distance of a row, squared for l2; with the fees for what is acted on."""
+        changes = self.cost_of_changes(point)
+        return max(changes, self.fee) if self.norm == MAXIMUM else changes + self.fee
+
+    def cost_of_changes(self, point: tuple[float, ...]) -> Fraction:
+        """The same without fees."""
         costs, n = self.feature_costs(point), len(self.factual)
         if self.norm == MAXIMUM:
             return max(costs) / n
@@ -286,23 +313,6 @@ class Statement:
         return self.rules.broken(self.schema, self.factual, point)
 
 
-def read_statements(
-    question: Any, grid: int, cost_grid: int, meter: CheckBudget | None = None, planes: Any = None
-) -> tuple[Statement, ...]:
-    """The question of a certificate, once for each alternative of its target; the first one has them all in words."""
-    target = question.get("target") if isinstance(question, dict) else None
-    if not isinstance(target, dict) or "any" not in target:
-        return (read_statement(question, grid, cost_grid, meter, planes=planes),)
-    given = listed(entries(target, "the target", "any")["any"], "the alternatives of the target")
-    if not 0 < len(given) <= MAX_ALTERNATIVES:
-        raise Refusal(f"a target has at most {MAX_ALTERNATIVES} alternatives, and at least one")
-    found = [read_statement(question, grid, cost_grid, meter, one, planes=planes) for one in given]
-    if any(len({one.margins[k] for one in found} - {None}) > 1 for k in range(len(found[0].margins))):
-        raise Refusal("the alternatives of the target have different margins")
-    words = " or ".join(one.wanted for one in found)
-    return replace(found[0], wanted=words), *found[1:]
-
-
 def read_statement(
     question: Any,
     grid: int,
@@ -314,20 +324,19 @@ def read_statement(
 ) -> Statement:
     """The question of a certificate, checked and in integers; of several targets this one."""
     meter = meter or CheckBudget()
-    entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target")
+    more = _check_entries(question)
     schema = read_schema(question["schema"], meter)
     width = sum(len(f.options) if isinstance(f, StatedChoice) else 1 for f in schema.features)
     factual = read_point(schema, question["factual"], "the factual")
-    target = question["target"] if target is None else target
-    model = read_model(question["model"], schema, target, grid, meter, planes)
+    model = read_model(question["model"], schema, target or question["target"], grid, meter, planes)
     norm_name, jump, rate, weights, scales, costs = _read_distance(question["distance"], schema, meter)
     constraints = _read_constraints(question["constraints"], meter)
     rules = read_rules(schema, tuple(one for one in constraints if one["kind"] in OWN), meter)
+    equations = read_causes(question["causes"], schema, meter) if more else ()
     norm = NORMS[norm_name]
     unit = cost_grid + (2 * grid if norm == SQUARED else grid)
-    exponents, weight_rows, biases, columns = _with_rules(schema, rules, model.network, grid, meter)
-    sizes = tuple(map(len, biases))
-    longest = longest_number(weight_rows, biases, columns, schema, grid)
+    exponents, weight_rows, biases, columns = with_literals(schema, rules.literals, model.network, grid, meter)
+    sizes, longest = tuple(map(len, biases)), longest_number(weight_rows, biases, columns, schema, grid)
     if longest > MAX_NUMBER:
         raise Refusal(f"the network leads to numbers of {longest} bits; at most {MAX_NUMBER} are checked")
     up, down = (_rates(norm, rate, weights, scales, some, cost_grid, meter) for some in (costs.up, costs.down))
@@ -341,16 +350,27 @@ def read_statement(
         tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
         model.curves, model.logistic, model.fingerprint,
         hashlib.sha256(canonical_in_steps(question, meter.tick)).hexdigest(), meter,
+        model.network if equations else None, equations,
     )  # fmt: skip
     return statement.about(factual)
 
 
-def _with_rules(schema: StatedSchema, rules: Rules, network: Integers, grid: int, meter: CheckBudget) -> Integers:
+def _check_entries(question: Any) -> list[str]:
+    """Refuse a question with other entries than it may have; those that it need not have."""
+    more = ["causes"] if isinstance(question, dict) and "causes" in question else []
+    entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target", *more)
+    return more
+
+
+def with_literals(
+    schema: StatedSchema, literals: tuple[RuleLiteral, ...], network: Integers, grid: int, meter: CheckBudget
+) -> Integers:
+    """The network with literals beside its first hidden layer, if they are not too many."""
     width = sum(map(len, network[3]))
-    if len(rules.literals) * width > MAX_WEIGHTS:
+    if len(literals) * width > MAX_WEIGHTS:
         raise Refusal(f"the rules have more than {MAX_WEIGHTS} numbers")
-    meter.keep(64 * len(rules.literals) * width)
-    return beside(schema, rules.literals, network, grid)
+    meter.keep(64 * len(literals) * width)
+    return beside(schema, literals, network, grid)
 
 
 def _read_constraints(value: Any, meter: CheckBudget) -> tuple[dict[str, Any], ...]:
@@ -440,6 +460,8 @@ def _option_costs(statement: Statement, g: int, before: float) -> tuple[int, ...
     feature, n = statement.schema.features[g], len(statement.schema)
     if not isinstance(feature, StatedChoice):
         return ()
+    if g in statement.follows:
+        return (0,) * len(feature.options)
     result, known = [], dict[Fraction, int]()
     for option in range(len(feature.options)):
         size = statement.costs.option_change(g, feature.kind, int(before), option, statement.scales[g])

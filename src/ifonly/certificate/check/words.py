@@ -19,7 +19,8 @@ MOST_OPTIONS = 12
 
 
 def describe(statement: Statement, lower: float | None, upper: float | None, witness: Any) -> str:
-    """What is claimed; then the network, the distance and the features it is claimed of, line by line."""
+    """What is claimed; then the network, the distance and the features it is claimed of, line by line. Of actions, the
+    statement is that of the set on which the witness is."""
     schema = statement.schema
     lines = [
         claim_words(statement, lower, upper, witness),
@@ -31,7 +32,8 @@ def describe(statement: Statement, lower: float | None, upper: float | None, wit
         f"Feature {one.name}: {one.values}; now {one.now}; {one.cost}; {one.limits or 'free'}"
         for one in feature_words(statement, witness)
     ]
-    return "\n".join([*lines, *(f"Rule: {rule}" for rule in rule_words(statement))])
+    lines += [f"Rule: {rule}" for rule in rule_words(statement)]
+    return "\n".join([*lines, *(f"Causes: {words}" for words in cause_words(statement))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +150,8 @@ def _literal(schema: Any, one: dict[str, Any]) -> str:
 def claim_words(statement: Statement, lower: float | None, upper: float | None, witness: Any) -> str:
     """What is claimed, in a sentence."""
     what = f"gives {statement.wanted}"
+    if statement.actions is not None:
+        return _action_words(statement, lower, upper, witness)
     if lower is None:
         return f"No allowed row {what} (real arithmetic on the stored weights)."
     text = f"Every allowed row that {what} is at a distance of at least {lower!r}"
@@ -161,6 +165,61 @@ def claim_words(statement: Statement, lower: float | None, upper: float | None, 
         ]
         text += f", and one with {', '.join(changed) or 'no change'} is within {upper!r}"
     return f"{text} (real arithmetic on the stored weights)."
+
+
+def _action_words(statement: Statement, lower: float | None, upper: float | None, witness: Any) -> str:
+    """The same of actions, and of the rows that follow."""
+    what, real = (
+        f"the row that follows gives {statement.wanted}",
+        "(real arithmetic on the stored weights and equations)",
+    )
+    if lower is None:
+        return f"There is no action after which {what} {real}."
+    text = f"Every action after which {what} costs at least {lower!r}"
+    if upper is None or statement.actions is None:
+        return f"{text} {real}."
+    done: list[str] = []
+    after: list[str] = []
+    for g, (f, v, old) in enumerate(zip(statement.schema.features, witness, statement.factual, strict=True)):
+        value = float.fromhex(v)
+        if g in statement.actions.acted and value == old:
+            done.append(f"hold {quoted(f.name)} at {_value(f, value)}")
+        elif value != old:
+            (after if g in statement.follows else done).append(f"{quoted(f.name)}={_value(f, value)}")
+    follows = f", from which {', '.join(after)} follows" if after else ""
+    return f"{text}, and one costs at most {upper!r}: {', '.join(done) or 'nothing'}{follows} {real}."
+
+
+def cause_words(statement: Statement) -> tuple[str, ...]:
+    """What each feature with causes follows from; the person's own deviation from it, the noise, is kept."""
+    schema, found = statement.schema, []
+    for equation in ticking(statement.equations, statement.meter):
+        name = quoted(schema.features[equation.feature].name)
+        if equation.layers is not None:
+            hidden = ", ".join(str(len(bias)) for _, bias in equation.layers[:-1])
+            found.append(f"{name} follows from a network with hidden layers of {hidden}, and the noise")
+        for case in ticking(equation.cases, statement.meter):
+            where = " and ".join(_condition(schema, one) for one in case.when)
+            terms = [f"{float(a)!r} * {quoted(schema.features[g].name)}" for g, a in case.numbers]
+            for g, values in case.options:
+                f = schema.features[g]
+                terms += [
+                    f"{float(v)!r} * [{quoted(f.name)} = {_value(f, float(o))}]" for o, v in enumerate(values) if v
+                ]
+            value = " + ".join([*terms, repr(float(case.constant))])
+            found.append(f"{f'if {where} then ' if where else ''}{name} follows from {value}, and the noise")
+        step = isinstance(schema.features[equation.feature], StatedReal) and equation.below == equation.above
+        exact = f"within {float(equation.below)!r}" if step else "to the nearest step"
+        found.append(f"{name} follows {exact}; acting on it counts {float(equation.holding)!r} beside its change")
+    return tuple(found)
+
+
+def _condition(schema: Any, one: Any) -> str:
+    feature = schema.features[one.feature]
+    if one.options:
+        return f"{quoted(feature.name)} in ({_options(feature, sorted(one.options))})"
+    low, high = ("any" if end is None else repr(end) for end in (one.low, one.high))
+    return f"{quoted(feature.name)} from {low} to {high}"
 
 
 def _distance(statement: Statement) -> str:

@@ -113,10 +113,10 @@ class NumberGivenOption:
 
     def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
         low, high = self.ends[int(after[schema.index(self.feature)])]
-        slack = self._slack(schema)
+        slack = self.slack(schema)
         return bool(low - slack <= after[schema.index(self.number)] <= high + slack)
 
-    def _slack(self, schema: Schema) -> float:
+    def slack(self, schema: Schema) -> float:
         """A real number at the end of its range must not be lost to rounding: the range is slightly wider."""
         number = schema[self.number]
         return EDGE * number.width if isinstance(number, Real) else 0.0
@@ -124,7 +124,7 @@ class NumberGivenOption:
     def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         number, own = columns.schema[self.number], columns.of(self.feature)
         assert isinstance(number, Numeric)
-        slack = self._slack(columns.schema)
+        slack = self.slack(columns.schema)
         parts = []
         for side, end in ((1.0, number.lower), (-1.0, number.upper)):
             ends = np.array([pair[0] if side > 0 else pair[1] for pair in self.ends])

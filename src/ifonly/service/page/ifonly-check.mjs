@@ -8,7 +8,7 @@ export const CODES = { [VALID]: 0, [INVALID]: 1, [TRUSTED]: 3, [UNDECIDED]: 4 };
 const MIB = 2 ** 20;
 const MAX_BYTES = 16 * MIB, MAX_TEXT = 64 * MIB, FREE_TEXT = MIB, TIMES = 10, MAX_CONTAINERS = 2_000_000, MAX_NESTING = 500;
 const MAX_NODES = 500_000, MAX_DEPTH = 20_000, MAX_ROWS = 1_000, MAX_STEPS = 10_000, LARGEST = 2n ** 62n, MAX_WEIGHTS = 5_000_000, MAX_COLUMNS = 20_000;
-const MAX_GRID = 2_400, MAX_NUMBER = 65_536, MAX_LITERALS = 20_000, MAX_ALTERNATIVES = 64, MAX_MODELS = 64, MAX_SIDES = 10, MAX_CONTRASTS = 10_000, MAX_WHOLE = 10n ** 18n;
+const MAX_GRID = 2_400, MAX_NUMBER = 65_536, MAX_LITERALS = 20_000, MAX_ALTERNATIVES = 64, MAX_MODELS = 64, MAX_SIDES = 10, MAX_CONTRASTS = 10_000, MAX_SETS = 64, MAX_WHOLE = 10n ** 18n;
 const FREE_BITS = 2 ** 29, BITS_PER_BYTE = 256, BITS_OF_OBJECT = 256;
 const SLOPE = 44n, ONE = 1n << SLOPE, ROUNDS = 20, FINEST = 1074;
 
@@ -861,7 +861,11 @@ const NORMS = { l0: "sum", l1: "sum", "l0+l1": "sum", l2: "square", linf: "max" 
 const ACTIVATIONS = ["relu", "sigmoid", "tanh"];
 
 function readLayers(model, inputs, budget, ...more) {
-  const layers = listed(entries(model, "the model", "kind", "layers", ...more).layers, "the network");
+  return readStack(entries(model, "the model", "kind", "layers", ...more).layers, inputs, budget);
+}
+
+function readStack(value, inputs, budget) {
+  const layers = listed(value, "the network");
   let total = 0;
   const stack = layers.map((one, k) => {
     budget.look();
@@ -1205,8 +1209,173 @@ function sideBySide(networks, schema, P, budget) {
   };
 }
 
-/** The question, once for each alternative of its target. */
+// ---------------------------------------------------------------------- causes
+
+const ON_ACTIONS = ["fixed", "only_up", "only_down", "max_delta", "steps"], NOT_OF_ACTIONS = ["only_with", "fewest_changes", "apart"];
+const HALF_BELOW = [(1n << 30n) - 1n, 1n << 31n], HALF_ABOVE = [(1n << 28n) + 1n, 1n << 29n], CLEAR = [1n, 10n ** 18n];
+
+/** The equations of features that follow from others, causes first. */
+function readCauses(value, schema, budget) {
+  const given = listed(value, "the causes"), names = given.map((one) => (one instanceof Map ? one.get("feature") : null));
+  const later = new Set(names.filter((name) => schema.positions.has(name)).map((name) => schema.positions.get(name)));
+  if (names.length === 0 || later.size < names.length) refuse("the causes are equations of features of the schema, each once");
+  const read = (text, what) => decimal(number(text, what));
+  const place = (name, choice) => {
+    const g = schema.positions.get(name) ?? refuse(`an equation is about an unknown feature, ${short(name)}`);
+    return Boolean(schema.features[g].options) === choice ? g : refuse(`an equation takes '${name}' for another kind of feature`);
+  };
+  const condition = (one) => {
+    budget.tick();
+    if (one instanceof Map && one.has("options")) {
+      const own = entries(one, "a condition", "feature", "options"), g = place(own.feature, true), most = schema.features[g].options.length - 1;
+      const options = new Set(listed(own.options, "the options of a condition").map((o) => index(o, "an option", 0, most)));
+      return options.size > 0 ? { g, options } : refuse("a condition that no option meets");
+    }
+    const own = entries(one, "a condition", "feature", "low", "high"), g = place(own.feature, false);
+    const [low, high] = [own.low, own.high].map((end) => (end === null ? null : number(end, "an end of a condition")));
+    return { g, options: null, low, high };
+  };
+  const equations = [];
+  for (const one of given) {
+    const kind = one instanceof Map && one.has("layers") ? "layers" : "cases";
+    const own = entries(one, "an equation", "feature", "within", "holding", kind), g = schema.positions.get(own.feature), f = schema.features[g];
+    if (f.kind === "categorical") refuse(`'${f.name}' has no order, so nothing can be added to it`);
+    const step = f.options ? F.of(1) : f.step ?? null;
+    if ((own.within === null) === (step === null)) refuse(`what follows is within a number for a real number without steps alone; that of '${f.name}' is not`);
+    const within = step === null ? read(own.within, "how exactly something follows") : null;
+    const below = within ?? F.mul(HALF_BELOW, step), above = within ?? F.mul(HALF_ABOVE, step), holding = number(own.holding, "the cost of holding a feature");
+    if (below[0] < 0n || holding < 0) refuse(`'${f.name}' follows within less than nothing, or is held for less than nothing`);
+    if (kind === "layers") {
+      const stack = readStack(own.layers, schema.columns.length, budget);
+      if (stack.length < 2 || stack.at(-1).bias.length !== 1) refuse("an equation is a network with hidden layers and one output, or has cases");
+      const reads = schema.features.map(({ places }) => places.some((place) => stack[0].weight.some((row) => row[place] !== 0)));
+      if (reads.some((does, h) => does && later.has(h))) refuse(`'${f.name}' follows from itself, or from what comes after it`);
+      equations.push({ g, below, above, holding: fraction(holding), cases: [], stack });
+      later.delete(g);
+      continue;
+    }
+    const cases = listed(own.cases, "the cases of an equation").map((each) => {
+      budget.tick();
+      const mine = entries(each, "a case of an equation", "when", "numbers", "options", "constant"), when = listed(mine.when, "the conditions of a case").map(condition);
+      const numbers = listed(mine.numbers, "the numbers of a case").map((pair) => {
+        const [name, a] = listed(pair, "a number of a case", 2);
+        return [place(name, false), read(a, "a factor")];
+      });
+      const options = listed(mine.options, "the options of a case").map((pair) => {
+        const [name, values] = listed(pair, "an option of a case", 2), h = place(name, true);
+        return [h, listed(values, "the values of options", schema.features[h].options.length).map((v) => { budget.tick(); return read(v, "the value of an option"); })];
+      });
+      const named = [...numbers, ...options].map(([h]) => h), looked = when.map((c) => c.g);
+      if (new Set(named).size < named.length || new Set(looked).size < looked.length) refuse("a case names a feature twice");
+      if ([...named, ...looked].some((h) => later.has(h))) refuse(`'${f.name}' follows from itself, or from what comes after it`);
+      budget.keep(BITS_OF_OBJECT * (1 + when.length + numbers.length + options.reduce((n, [, values]) => n + values.length, 0)));
+      return { when, numbers, options, constant: read(mine.constant, "the constant of a case") };
+    });
+    equations.push({ g, below, above, holding: fraction(holding), cases });
+    later.delete(g);
+  }
+  return equations;
+}
+
+/** The sets of features with causes to act on: binary numbers, whose lowest digit is the first that may be. */
+function actionSets({ equations, constraints, schema }) {
+  const bad = constraints.find((one) => NOT_OF_ACTIONS.includes(one.get("kind")));
+  if (bad) refuse(`'${bad.get("kind")}' cannot be asked of what follows from actions`);
+  const fixed = new Set(constraints.filter((one) => one.get("kind") === "fixed").map((one) => schema.positions.get(one.get("feature"))));
+  const most = Math.min(equations.length, ...constraints.filter((one) => one.get("kind") === "max_changes").map((one) => Number(one.get("most"))));
+  const free = equations.map((one) => one.g).filter((g) => !fixed.has(g));
+  if (2 ** free.length > MAX_SETS) refuse(`${free.length} features with causes may be acted on, in more than ${MAX_SETS} ways`);
+  const sets = Array.from({ length: 2 ** free.length }, (_, which) => new Set(free.filter((_, k) => (which >> k) & 1)));
+  return sets.filter((some) => some.size <= most);
+}
+
+const conditionHolds = (one, value) => (one.options ? one.options.has(value) : (one.low === null || value >= one.low) && (one.high === null || value <= one.high));
+
+/** What a row differs from an equation by, in decimals. */
+function noiseOf(equation, row) {
+  const own = equation.cases.filter((one) => one.when.every((c) => conditionHolds(c, row[c.g])));
+  if (own.length !== 1) refuse(`the row is in ${own.length} cases of the equation of feature ${equation.g}, not in one`);
+  let total = own[0].constant;
+  for (const [g, a] of own[0].numbers) total = F.add(total, F.mul(a, decimal(row[g])));
+  for (const [g, values] of own[0].options) total = F.add(total, values[row[g]]);
+  return F.lowest(F.sub(decimal(row[equation.g]), total));
+}
+
+/** The value of a network of ReLUs at a row, exactly. */
+function networkAt(stack, { features, columns }, row, budget) {
+  let x = columns.map(() => F.of(0));
+  features.forEach((f, g) => f.places.forEach((place, k) => {
+    if (!f.options || f.encoding === "code") { x[place] = fraction(row[g]); return; }
+    const own = f.encoding === "dummy" ? k + 1 : k;
+    x[place] = F.of((f.encoding === "thermometer" ? row[g] >= own : row[g] === own) ? 1 : 0);
+  }));
+  stack.forEach(({ weight, bias }, k) => {
+    const h = k === 0 ? x : x.map((v) => (v[0] > 0n ? v : F.of(0)));
+    x = weight.map((own, i) => {
+      budget.tick();
+      return F.lowest(own.reduce((sum, w, j) => (w === 0 || h[j][0] === 0n ? sum : F.add(sum, F.mul(fraction(w), h[j]))), fraction(bias[i])));
+    });
+  });
+  return x[0];
+}
+
+/** A network of two conditions: value - f - noise + below >= 0 and f + noise + above - value >= 0. A neuron beside each hidden layer
+    passes on the value less its lower end. */
+function conditionNetwork({ g, stack, below, above }, schema, row, P, budget) {
+  const f = schema.features[g], start = f.options ? 0 : f.lower;
+  const noise = F.lowest(F.sub(fraction(row[g]), networkAt(stack, schema, row, budget)));
+  const level = (k) => (!f.options || f.encoding === "code" ? 1 : f.encoding === "thermometer" ? (k === 0 ? 0 : 1) : f.encoding === "dummy" ? k + 1 : k);
+  const made = stack.map(({ weight, bias }, k) => {
+    const passed = weight[0].map(() => 0);
+    if (k === 0) f.places.forEach((place, i) => { passed[place] = level(i); });
+    const rows = k === 0 ? [...weight, passed] : [...weight.map((own) => [...own, 0]), [...passed, 1]];
+    return { weight: rows, bias: [...bias, k === stack.length - 1 ? start : k === 0 ? -start : 0] };
+  });
+  const least = F.sub(noise, fraction(nearest(below))), other = F.sub([-noise[0], noise[1]], fraction(nearest(above)));
+  return inWholeNumbers(made, { rows: [[[[1, 1n], [0, -1n]], least], [[[0, 1n], [1, -1n]], other]], margin: 0 }, schema, P, budget);
+}
+
+/** The ways in which a condition does not hold. */
+function deniedLiterals({ features }, one) {
+  if (one.options) return [{ numbers: [], options: [[one.g, features[one.g].options.map((_, o) => (one.options.has(o) ? 0n : 1n))]], constant: -1n, whole: true }];
+  const found = [], integer = features[one.g].kind === "integer";
+  for (const [sign, end] of [[-1n, one.low], [1n, one.high]]) {
+    if (end === null) continue;
+    const up = sign > 0n ? end : -end, past = nextFloat(up); // as if the number were -x on the lower side
+    if (past === up) continue;
+    const near = F.cmp(F.sub(decimal(past), decimal(up)), CLEAR) < 0; // as it is near 0, where float64 is finer
+    const beyond = near ? F.mul(F.of(F.floor(F.div(decimal(up), CLEAR)) + 1n), CLEAR) : decimal(past);
+    const [top, bottom] = F.lowest(integer ? F.of(F.floor(decimal(up)) + 1n) : beyond);
+    found.push({ numbers: [[one.g, sign * bottom]], options: [], constant: -top, whole: integer });
+  }
+  return found;
+}
+
+/** sign * (value - equation - noise) + room >= 0, by the least common denominator. */
+function sideLiteral({ features }, g, own, noise, sign, room) {
+  const times = F.of(-sign), f = features[g];
+  const constant = F.lowest(F.add(room, F.mul(times, F.add(own.constant, noise))));
+  const numbers = own.numbers.map(([h, a]) => [h, F.lowest(F.mul(times, a))]), options = own.options.map(([h, values]) => [h, values.map((v) => F.lowest(F.mul(times, v)))]);
+  if (f.options) options.push([g, f.options.map((_, o) => F.of(sign * BigInt(o)))]);
+  else numbers.push([g, F.of(sign)]);
+  const over = [constant, ...numbers.map(([, a]) => a), ...options.flatMap(([, values]) => values)].reduce((all, [, bottom]) => (all * bottom) / divisor(all, bottom), 1n);
+  const to = ([top, bottom]) => (top * over) / bottom;
+  return {
+    numbers: numbers.map(([h, a]) => [h, to(a)]), options: options.map(([h, values]) => [h, values.map(to)]), constant: to(constant),
+    whole: numbers.every(([h]) => features[h].kind === "integer"),
+  };
+}
+
+/** The question, once for each alternative of its target, and of these for each set of features with causes to act on. */
 function readStatements(question, grid, costGrid, budget, planes) {
+  const found = readAlternatives(question, grid, costGrid, budget, planes);
+  if (found[0].equations.length === 0) return found;
+  const sets = actionSets(found[0]);
+  if (found.length * sets.length > MAX_ALTERNATIVES) refuse(`there are more than ${MAX_ALTERNATIVES} alternatives and sets of features to act on, together`);
+  return found.flatMap((one) => sets.map((some) => one.actingOn(some)));
+}
+
+function readAlternatives(question, grid, costGrid, budget, planes) {
   const target = question instanceof Map ? question.get("target") : null;
   if (!(target instanceof Map) || !target.has("any")) return [new Statement(question, grid, costGrid, budget, planes)];
   const given = listed(entries(target, "the target", "any").any, "the alternatives of the target");
@@ -1263,7 +1432,8 @@ function isMet(sets, most, budget, chosen = new Set(), excluded = new Set()) {
 /** The question in whole numbers: points in 2^-P, weights of layer k in 2^-e[k], costs in 2^-K. */
 class Statement {
   constructor(question, grid, costGrid, budget, planes, target = null) {
-    const given = entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target");
+    const causes = question instanceof Map && question.has("causes") ? ["causes"] : [];
+    const given = entries(question, "the question", "schema", "model", "factual", "distance", "constraints", "target", ...causes);
     this.budget = budget;
     this.grid = grid;
     this.P = BigInt(grid);
@@ -1272,7 +1442,6 @@ class Statement {
     this.factual = readPoint(schema, given.factual, "the factual");
     this.model = readModel(given.model, schema, target ?? given.target, this.P, budget, planes);
     ({ forest: this.forest, fingerprint: this.fingerprint } = this.model);
-    ({ exponents: this.exponents, weights: this.weights, biases: this.biases, columns: this.columns } = this.model.network);
     this.distance = readDistance(given.distance, schema);
     this.norm = this.distance.norm;
     this.K = BigInt(costGrid + (this.norm === "square" ? 2 * grid : grid));
@@ -1283,9 +1452,20 @@ class Statement {
       if (typeof kind !== "string" || !(Object.hasOwn(OF_ONE, kind) || RULES.includes(kind))) refuse(`there is no constraint ${short(kind)}`);
     }
     this.rules = readRules(schema, this.constraints, budget);
+    [this.follows, this.acted, this.fee] = [new Set(), null, F.of(0)];
+    this.equations = causes.length > 0 ? readCauses(given.causes, schema, budget) : [];
+    this.prepare();
+  }
+  /** What the rules, and what is acted on, make of network, domains and costs. */
+  prepare() {
+    const { schema, grid } = this;
+    const { exponents, weights, biases, columns } = this.model.network;
+    Object.assign(this, { exponents, weights: [...weights], biases: [...biases], columns });
     this.addLiterals();
     this.checkLengths();
-    this.domains = readDomains(schema, this.factual, this.constraints, grid, budget);
+    const free = new Set([...this.follows].map((g) => schema.features[g].name));
+    const own = this.constraints.filter((one) => !(ON_ACTIONS.includes(one.get("kind")) && free.has(one.get("feature"))));
+    this.domains = readDomains(schema, this.factual, own, grid, this.budget);
     this.readCosts();
     this.columnsByInput = this.weights.map((rows, k) => (k === 0 || rows.length === 0 ? null : rows[0].map((_, j) => rows.map((row) => row[j]))));
     this.sizes = this.biases.map((bias) => bias.length);
@@ -1294,6 +1474,56 @@ class Statement {
     this.atFactual = this.firstLayer(this.factual.map((x, g) => (schema.features[g].options ? x : scaled(x, grid, `the factual's '${schema.features[g].name}'`))));
   }
   get layers() { return this.biases.length; }
+  /** The question about the row that follows from actions on a set of features with causes. */
+  actingOn(acted) {
+    const one = Object.assign(Object.create(Statement.prototype), this), caused = new Set(this.equations.map(({ g }) => g));
+    one.acted = acted;
+    one.follows = new Set([...caused].filter((g) => !acted.has(g)));
+    const rules = { ...this.rules, literals: [...this.rules.literals], clauses: [...this.rules.clauses], any: true };
+    for (const equation of this.equations) {
+      if (acted.has(equation.g) || equation.stack) continue;
+      const noise = noiseOf(equation, this.factual);
+      for (const own of equation.cases) {
+        this.budget.tick();
+        const ways = own.when.flatMap((c) => deniedLiterals(this.schema, c));
+        for (const [sign, room] of [[1n, equation.below], [-1n, equation.above]]) {
+          const clause = [...ways, sideLiteral(this.schema, equation.g, own, noise, sign, room)];
+          rules.clauses.push(clause.map((_, i) => rules.literals.length + i));
+          rules.literals.push(...clause);
+          if (rules.literals.length > MAX_LITERALS) refuse(`there are more than ${MAX_LITERALS} literals`);
+        }
+      }
+    }
+    rules.limits = rules.limits.map(([most, counted]) => [most - acted.size, counted.map((c, g) => c && !caused.has(g))]);
+    rules.any = rules.clauses.length + rules.limits.length + rules.partners.length > 0;
+    one.rules = rules;
+    const more = this.equations.filter(({ g, stack }) => stack && !acted.has(g)).map((own) => conditionNetwork(own, this.schema, this.factual, this.P, this.budget));
+    if (more.length > 0) {
+      const network = sideBySide([this.model.network, ...more], this.schema, this.P, this.budget), { logistic } = this.model;
+      one.model = { ...this.model, network, logistic: logistic && network.biases.slice(0, -1).map((_, k) => logistic[k] ?? new Set()) };
+    }
+    one.fee = this.feeOf(this.equations.filter(({ g }) => acted.has(g)));
+    one.prepare();
+    return one;
+  }
+  /** What acting against causes costs (l2: squared): each counts like a change of this size. */
+  feeOf(held) {
+    const { weights, jump, rate } = this.distance, fees = held.map(({ g, holding }) => F.mul(weights[g], holding));
+    let total = F.of(0);
+    for (const fee of fees) {
+      if (this.norm === "max") total = F.cmp(fee, total) > 0 ? fee : total;
+      else total = F.add(total, this.norm === "square" ? F.mul(fee, fee) : F.mul(F.add(jump, rate), fee));
+    }
+    return F.div(total, F.of(this.n));
+  }
+  /** The cost that changes must not stay below, in units of 2^-K; null: there must be no row at all. */
+  radiusOf(lower) {
+    if (lower === null) return null;
+    let cost = this.norm === "square" ? F.mul(fraction(lower), fraction(lower)) : fraction(lower);
+    if (this.norm === "max") cost = F.cmp(this.fee, cost) >= 0 ? F.of(0) : cost;
+    else cost = F.sub(cost, this.fee);
+    return largest(ceil(cost[0] << this.K, cost[1]), 0n);
+  }
   /** The same question with these features held. */
   holding(names) {
     const held = names.map((feature) => new Map([["kind", "fixed"], ["feature", feature]])), one = Object.assign(Object.create(Statement.prototype), this);
@@ -1349,6 +1579,7 @@ class Statement {
     this.rateUp = slope(up);
     this.rateDown = slope(down);
     this.jumps = weights.map((w) => down_(F.mul(jump, w), this.K));
+    for (const costs of [this.rateUp, this.rateDown, this.jumps]) for (const g of this.follows) costs[g] = 0n;
     this.optionCosts = this.schema.features.map((f, g) => f.options?.map((_, o) => {
       this.budget.tick();
       const part = this.part(g, o);
@@ -1358,7 +1589,7 @@ class Statement {
   /** What a feature adds to the distance when it takes a value. */
   part(g, after) {
     const { weights, scales, up, down, jump, rate, transitions } = this.distance, before = this.factual[g], f = this.schema.features[g];
-    if (after === before) return F.of(0);
+    if (after === before || this.follows.has(g)) return F.of(0);
     const times = after > before ? up[g] : down[g];
     let size;
     if (f.options) {
@@ -1376,7 +1607,8 @@ class Statement {
       if (this.norm === "max") total = F.cmp(part, total) > 0 ? part : total;
       else total = F.add(total, this.norm === "square" ? F.mul(part, part) : part);
     });
-    return F.div(total, F.of(this.n));
+    total = F.div(total, F.of(this.n));
+    return this.norm !== "max" ? F.add(total, this.fee) : F.cmp(this.fee, total) > 0 ? this.fee : total;
   }
   /** Layer 0 of a point whose numbers are in units of 2^-P. */
   firstLayer(point) {
@@ -2214,16 +2446,19 @@ function checkWitness(statements, value, upperGiven, lower) {
   const statement = statements[0];
   if (value === null) {
     if (upperGiven !== null) refuse("an upper bound is claimed without a row that shows it");
-    return [null, null];
+    return [null, null, null];
   }
-  const point = readPoint(statement.schema, value, "the witness"), upper = number(upperGiven, "the claimed upper bound");
-  const why = statement.forbids(point);
-  if (why) refuse(`the witness fails: ${why}`);
-  if (statements.every((one) => one.conditions(point).some((z) => z < 0n))) refuse("the witness fails: a condition is missed");
-  const most = fraction(upper);
-  if (upper < 0 || F.cmp(statement.cost(point), statement.norm === "square" ? F.mul(most, most) : most) > 0) refuse(`the witness fails: it is farther than ${upper}`);
+  const point = readPoint(statement.schema, value, "the witness"), upper = number(upperGiven, "the claimed upper bound"), most = fraction(upper);
+  const refusal = (one) => {
+    const why = one.forbids(point);
+    if (why) return why;
+    if (one.conditions(point).some((z) => z < 0n)) return "a condition is missed";
+    return upper < 0 || F.cmp(one.cost(point), one.norm === "square" ? F.mul(most, most) : most) > 0 ? `it is farther than ${upper}` : "";
+  };
+  const refusals = statements.map(refusal), shown = statements[refusals.indexOf("")];
+  if (!shown) refuse(`the witness fails: ${refusals[0]}`);
   if (lower === null || lower > upper) refuse("the witness is nearer than the claimed lower bound");
-  return [point, upper];
+  return [point, upper, shown];
 }
 
 function table(statement, witness) {
@@ -2254,25 +2489,23 @@ function checked(bytes, budget) {
   if (statement.fingerprint === null) statement.fingerprint = new Sha256().update(bytes.subarray(...reader.model)).hex();
   const claim = entries(given.claim, "the claim", "lower", "upper"), lower = claim.lower === null ? null : number(claim.lower, "the claimed lower bound");
   if (lower !== null && lower < 0) refuse("the claimed lower bound is negative");
-  const [witness, upper] = checkWitness(statements, given.witness, claim.upper, lower);
+  const [witness, upper, shown] = checkWitness(statements, given.witness, claim.upper, lower);
   if (reason !== null) {
+    if (statement.acted !== null) refuse("a reason has no causes: it is about rows, not about actions");
     if (upper !== null) refuse("a reason is about rows that are not there; it names none");
     checkContrasts(reason, free, given.contrasts, lower);
   }
   if (statement.rules.fewest !== null && upper === null) refuse("the fewest changes are those of a row, and there is none");
+  const names = (places) => [...places].sort((a, b) => a - b).map((g) => statement.schema.features[g].name);
   const found = {
-    verdict: VALID, reason: reason === null ? null : { held: reason.names, claim: reason.claim }, fewest: statement.rules.fewest === null ? null : statement.rules.limits[statement.rules.fewest][0], failure: "", lower, upper, wanted: statements.map((one) => one.model.wanted).join(" or "), distance: statement.distance.name,
+    verdict: VALID, reason: reason === null ? null : { held: reason.names, claim: reason.claim }, fewest: statement.rules.fewest === null ? null : statement.rules.limits[statement.rules.fewest][0], failure: "", lower, upper, wanted: [...new Set(statements.map((one) => one.model.wanted))].join(" or "),
+    causes: statement.acted === null ? null : { acted: names(shown?.acted ?? []), follows: names(shown?.follows ?? []) }, distance: statement.distance.name,
     features: table(statement, witness), deployed: checkDeployed(given.deployed, witness), network: statement.fingerprint, trusted: "", nodes: 0, leaves: 0,
   };
   if (word) return { ...found, verdict: TRUSTED, trusted: text(proof.trusted, "the trusted solver", 200) };
-  let radius = null;
-  if (lower !== null) {
-    const [top, bottom] = statement.norm === "square" ? F.mul(fraction(lower), fraction(lower)) : fraction(lower);
-    radius = ceil(top << statement.K, bottom);
-  }
   const nodes = listed(proof.tree, "the tree");
   if (nodes.length > MAX_NODES) refuse(`the tree has more than ${MAX_NODES} nodes`);
-  const parts = statements.flatMap((one) => (found.fewest ? [[one.withFewer(), null], [one, radius]] : [[one, radius]]));
+  const parts = statements.flatMap((one) => [...(found.fewest ? [[one.withFewer(), null]] : []), [one, one.radiusOf(lower)]]);
   for (const [one, below] of parts) { // one tree after the other
     const tree = new Tree(one, below, found.nodes);
     tree.check(nodes);
@@ -2303,14 +2536,18 @@ export function inWords(result) {
   else {
     const what = `gives ${result.wanted}`, solver = result.trusted;
     if (solver) lines.push(`NOT PROVEN: ${result.lower === null ? "that no such row exists" : "the lower bound"} is the word of ${solver}.`);
-    lines.push(result.lower === null ? `No allowed row ${what}.` : `Every allowed row that ${what} is at a distance (${result.distance}) of at least ${written(result.lower)}.`);
+    if (result.causes) lines.push(result.lower === null ? `There is no action after which the row that follows ${what}.` : `Every action after which the row that follows ${what} costs (${result.distance}) at least ${written(result.lower)}.`);
+    else lines.push(result.lower === null ? `No allowed row ${what}.` : `Every allowed row that ${what} is at a distance (${result.distance}) of at least ${written(result.lower)}.`);
     if (result.reason) {
       const names = result.reason.held.map((name) => `'${printable(name)}'`).join(", ") || "nothing";
       lines.push(`Held are ${names}, and this decides alone (${result.reason.claim}).`);
     }
     if (result.fewest) lines.push(`No such row has fewer than ${result.fewest} changes.`);
     if (result.upper !== null) lines.push(`This one is within ${written(result.upper)}:`);
-    for (const one of result.features.filter((row) => row.changed)) lines.push(`  '${printable(one.name)}': now ${one.now}, instead ${one.instead}`);
+    const acted = new Set(result.causes?.acted), follows = new Set(result.causes?.follows);
+    for (const one of result.features.filter((row) => row.changed || acted.has(row.name))) {
+      lines.push(`  '${printable(one.name)}': now ${one.now}, ${follows.has(one.name) ? "what follows" : one.changed ? "instead" : "held at"} ${one.instead}`);
+    }
     lines.push(`This is about the model in the file (sha256 ${result.network}).`);
   }
   return [result.verdict, ...lines.map((line) => "  " + line), result.verdict].join("\n");
