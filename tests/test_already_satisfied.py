@@ -30,7 +30,7 @@ from ifonly import (
     audit,
     check,
 )
-from ifonly.certifying.certifier import certify
+from ifonly.certifying.certificates import certify
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.model import Model, network_model
 from ifonly.population import flip_sets

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ifonly.causes import CausalModel, LinearEquation, ModelEquation, TableEquation
     from ifonly.certificate.check import CheckResult, check
     from ifonly.certificate.format import Certificate
-    from ifonly.certifying.certifier import certify
+    from ifonly.certifying.certificates import certify
     from ifonly.errors import IfonlyError
     from ifonly.explainer import Explainer, explain
     from ifonly.mining import invariants
@@ -156,7 +156,7 @@ _HOME = {
     "Unknown": "ifonly.results",
     "Within": "ifonly.results",
     "audit": "ifonly.population.auditing",
-    "certify": "ifonly.certifying.certifier",
+    "certify": "ifonly.certifying.certificates",
     "check": "ifonly.certificate.check",
     "explain": "ifonly.explainer",
     "import_model": "ifonly.model.importers",

@@ -62,13 +62,13 @@ def test_a_bound_that_is_too_tight(monkeypatch):
 @pytest.mark.long
 def test_a_radius_that_is_too_large(monkeypatch):
     """The engine claims a hundredth more than it has proven."""
-    honest = certifier._exactly
+    honest = certifier.exact_proof
 
     def boasting(*args):
         tree, lower, witness, upper = honest(*args)
         return tree, None if lower is None else lower * 1.01, witness, None if upper is None else upper * 1.02
 
-    monkeypatch.setattr(certifier, "_exactly", boasting)
+    monkeypatch.setattr(certifier, "exact_proof", boasting)
     assert caught() == len(CASES)
 
 
@@ -134,7 +134,7 @@ def test_an_option_off_by_one(monkeypatch):
 
 
 def test_a_witness_off_by_one_option(monkeypatch):
-    honest = certifier._exactly
+    honest = certifier.exact_proof
 
     def shifted(*args):
         tree, lower, witness, upper = honest(*args)
@@ -143,5 +143,5 @@ def test_a_witness_off_by_one_option(monkeypatch):
         moved = tuple((v + 1) % len(schema.features[g].options) if k == g else v for k, v in enumerate(witness))
         return tree, lower, moved, upper
 
-    monkeypatch.setattr(certifier, "_exactly", shifted)
+    monkeypatch.setattr(certifier, "exact_proof", shifted)
     assert caught() > len(CASES) // 2

@@ -1,7 +1,7 @@
 """Certifying algorithm: from the records of the search to certificates that the checker accepts."""
 
 from ifonly.certifying.answers import certify_diverse
-from ifonly.certifying.certifier import certify, prove
+from ifonly.certifying.certificates import certify, prove
 from ifonly.certifying.none_exists import certify_none
 from ifonly.certifying.reason import certify_reason
 from ifonly.certifying.recourse import certify_recourse

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.certificate.format import Certificate
-from ifonly.certifying.certifier import Certifier, ClaimingExplainer, certificate_of_any, certify
+from ifonly.certifying.certificates import ClaimingExplainer, certificate_of_any, certify
+from ifonly.certifying.certifier import Certifier
 from ifonly.certifying.different import different_data
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
 from ifonly.certifying.statement import StatedExtras

@@ -11,12 +11,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +21,9 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.certificate.check.alternatives import acting_on, sets_of
 from ifonly.certificate.check.checker import (
-    LONGEST_SECONDS,
     MAX_DEPTH,
     MAX_NODES,
     UNDECIDED,
-    CheckResult,
     check,
     check_trees,
     parts_of,
@@ -38,40 +33,33 @@ from ifonly.certificate.check.checker import (
 from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
 from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, canonical, stamp
-from ifonly.certifying.effort import Effort, ProofBudget, Verification
-from ifonly.certifying.exact_question import in_real_arithmetic, other_models
+from ifonly.certifying.effort import Effort, ProofBudget, Verification, within_limits
 from ifonly.certifying.statement import (
     NO_EXTRAS,
     StatedExtras,
     grids,
     hexes,
     question_data,
-    question_of,
     stated_planes,
 )
-from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
-from ifonly.model import Model
+from ifonly.errors import FileError, UnsupportedQuestion
 from ifonly.problem import (
-    Distance,
     Question,
     Steps,
 )
 from ifonly.problem.already_satisfied import already_decided, broken_by
-from ifonly.problem.query import Query, query_of
-from ifonly.problem.softmax import PlanesRecord
-from ifonly.resources import LimitReached, check_limits, limited, seconds_left
-from ifonly.results.claim import Claim, Limits, Method, Solver
+from ifonly.resources import LimitReached, check_limits, seconds_left
+from ifonly.results.claim import Claim, Limits, Solver
 from ifonly.results.claims import Claims
 from ifonly.results.deployed import deployed_answer
 from ifonly.results.shorten import shortened
 from ifonly.results.stop import StoppedBy
 from ifonly.solvers.search.search import Search
-from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
+from ifonly.tolerances import Tolerances
 
 if TYPE_CHECKING:
     from ifonly.certifying.forest import ForestCells
     from ifonly.certifying.leaves import NetworkFloats
-    from ifonly.results import Answer, DiverseAnswers
     from ifonly.solvers.search.record import Record
 
 SHARE = 0.9
@@ -82,179 +70,6 @@ LEFT_OPEN = (StoppedBy.ROUNDING, StoppedBy.CLOSE, StoppedBy.EDGE)
 """What stops floating point, but not exact arithmetic."""
 STEPS = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)
 """By how many allowed gaps the lower bound is lowered, attempt after attempt, when a leaf cannot be closed."""
-
-
-class ClaimingExplainer(Protocol):
-    """What `certify` needs of an Explainer."""
-
-    tolerances: Tolerances
-    method: Method
-    limits: Limits
-    model: Model
-
-    def questions(
-        self, row: Any, query: Query | None = None, *, only: Collection[str] | None = None
-    ) -> tuple[list[Question], NDArray[np.float64]]: ...
-
-    def explain(self, row: Any, query: Query | None = None) -> Answer: ...
-
-    def explain_diverse(self, row: Any, several: Any, query: Query | None = None) -> DiverseAnswers: ...
-
-    def _claim(self, question: Question, point: NDArray[np.float64], method: Method) -> Claim: ...
-
-
-def certify(
-    explainer: ClaimingExplainer,
-    row: Any,
-    query: Query | None = None,
-    *,
-    target: Any = None,
-    distance: str | Distance | None = None,
-    constraints: Sequence[Any] = (),
-) -> Certificate:
-    """The answer to `explainer.explain(row, ...)` as a certificate that `ifonly.check` verifies in exact arithmetic.
-
-    The proof is about the network in real arithmetic on its stored weights, and about a margin that is larger than the
-    asked one by what the deployed model may lose of a score (the answer's `rounding_bound`): what reaches it, the
-    model accepts.
-    With another method than the search (`explainer.using(method)`), the certificate has no proof of the lower bound but
-    the solver's bound, and says so; `prove` replaces it by a proof.
-    """
-    query = query_of(query, target, distance, constraints)
-    if query.fewest_first:
-        from ifonly.certifying.answers import certify_fewest
-
-        return certify_fewest(explainer, row, query)
-    return certificate_of_questions(explainer, *explainer.questions(row, query))
-
-
-def certificate_of_questions(
-    explainer: ClaimingExplainer, questions: Sequence[Question], point: NDArray[np.float64]
-) -> Certificate:
-    """The certificate of the nearest row of one of these questions, which are alternatives."""
-    method, limits = explainer.method, explainer.limits
-    with within_limits(limits):
-        certifiers, claims = _certifiers(explainer, questions, point)
-        if len(claims) > 1:
-            if not isinstance(method, Search):
-                raise UnsupportedQuestion("A solver's bound is about one decision; this target leaves several open.")
-            return certificate_of_any(certifiers, point, claims, nodes=limits.nodes)
-        if isinstance(method, Search):
-            return certifiers[0].certificate(point, claims[0], shorten=False, nodes=limits.nodes)
-        return certifiers[0].trusted(point, claims[0])
-
-
-def _certifiers(
-    explainer: ClaimingExplainer, questions: Sequence[Question], point: NDArray[np.float64]
-) -> tuple[list[Certifier], list[Claim]]:
-    """Of each alternative of the question, in real arithmetic; and what the explainer's method claims of it."""
-    tolerances, others = explainer.tolerances, other_models(questions)
-    deployed = [Certifier(question, tolerances, extras=StatedExtras(others)) for question in questions]
-    claims = [_claimed(explainer, one, point) for one in deployed]
-    rounding = [max(claim.rounding_bound for claim in claims)] * len(claims)
-    exact = in_real_arithmetic(questions, rounding)
-    others = other_models(exact)
-    triples = zip(exact, questions, claims, strict=True)
-    certifiers = [
-        Certifier(one, tolerances, deployed=asked, extras=StatedExtras(others, claim=claim))
-        for one, asked, claim in triples
-    ]
-    kept = [replace(one, record=None) if isinstance(one.record, PlanesRecord) else one for one in claims]
-    return certifiers, kept
-
-
-def _claimed(explainer: ClaimingExplainer, deployed: Certifier, point: NDArray[np.float64]) -> Claim:
-    """What the explainer's method claims of one alternative of the target."""
-    method = explainer.method
-    if deployed.decides_already(point):
-        return Claim(point=point, lower=0.0, method=method.name)
-    recording = replace(method, records=True) if isinstance(method, Search) and deployed.records else method
-    claim = explainer._claim(deployed.question, point, recording)
-    if claim.stop is not None and claim.stop.by is StoppedBy.REFUSED:
-        raise UnsupportedQuestion(f"There is no row to certify: {claim.stop.words(row=False)}.")
-    return claim
-
-
-def certificate_of_any(
-    certifiers: Sequence[Certifier],
-    point: NDArray[np.float64],
-    claims: Sequence[Claim],
-    *,
-    nodes: int | None = None,
-    sets: int = 1,
-) -> Certificate:
-    """The certificate of a target with alternatives: the nearest of their rows, and a tree for each of them. `sets`: so
-    many certifiers, one after the other, are of one alternative."""
-    first, parts = certifiers[0], []
-    best: tuple[Witness, float | None] = (None, None)
-    for certifier, claim in zip(certifiers, claims, strict=True):
-        if claim.stop is not None and claim.stop.by not in LEFT_OPEN:
-            raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.stop.words()}.")
-        data, statement, network = certifier._stated(point)
-        found = certifier._witness(statement, point, claim, shorten=False)
-        best = found if found[1] is not None and (best[1] is None or found[1] < best[1]) else best
-        parts.append((data, statement, network, claim.record))
-    nearest = min(claims, key=lambda claim: claim.lower)
-    more = None if nodes is None else max(nodes - sum(claim.nodes for claim in claims), 0)
-    trees = [part[1:] for part in parts]
-    proof = _exactly(trees, nearest, best, first.tolerances, Effort(Verification.DOUBTFUL, more))
-    failure = "a box could not be closed" if proof is None else _too_large(proof[0])
-    if proof is None or failure:
-        raise UnsupportedQuestion(f"The search's answer could not be proven in exact arithmetic: {failure}.")
-    targets = [part[0]["target"] for part in parts[::sets]]
-    data = {**parts[0][0], "target": {"any": targets} if len(targets) > 1 else targets[0]}
-    _, witness, upper = proof[1:]
-    writer = next((certifier for certifier, part in zip(certifiers, parts, strict=True)
-                   if witness is not None and not witness_refusal(part[1], witness, upper or 0.0)), first)  # fmt: skip
-    return writer._written(data, parts[0][1], nearest, proof[1:], {"tree": proof[0]})
-
-
-@contextmanager
-def within_limits(limits: Limits, spent: float = 0.0) -> Iterator[None]:
-    """What is done inside keeps to the limits, of which so many seconds are spent, or ends in a sentence."""
-    try:
-        with limited(limits.after(spent).seconds, limits.memory_bytes):
-            yield
-    except LimitReached as reached:
-        raise UnsupportedQuestion(
-            f"The proof could not be written out within the {limits.stop(reached).words()}; raise it, or ask "
-            "`explain`, which gives the answer without proof."
-        ) from None
-
-
-def prove(certificate: Certificate | str | Path, *, limits: Limits | None = None) -> Certificate:
-    """The certificate, or file, with its lower bound proven by the search, which answers the same question.
-
-    What comes back is proven, whatever the solver said; `disagreement` compares the two.
-    """
-    if not isinstance(certificate, Certificate):
-        certificate = Certificate.load(certificate)
-    limits, begun = limits or Limits(), time.perf_counter()
-    before = check(certificate, seconds=limits.seconds or LONGEST_SECONDS)
-    if before.valid:
-        return certificate
-    if not before.trusted:
-        raise QuestionError(f"This certificate cannot be proven: {before.failure}.")
-    with within_limits(limits, time.perf_counter() - begun):
-        question, point = question_of(certificate.data["question"])
-        certifier = Certifier(question, DEFAULT)
-    after = certifier.proven(point, limits, spent=time.perf_counter() - begun)
-    data = dict(after.data)
-    data["made_by"] = f"{certificate.data['made_by']}, proven by {after.data['made_by']}"
-    same = after.data["witness"] == certificate.data["witness"]
-    data["deployed"] = certificate.data["deployed"] if same else None  # the deployed model is not available here
-    return Certificate({**data, "sha256": stamp(data)})
-
-
-def disagreement(word: CheckResult, proven: CheckResult) -> str:
-    """How a solver's bound contradicts what is proven; empty when it does not."""
-    least, most = (math.inf if one.upper is None else one.upper for one in (word, proven))
-    if proven.lower <= least and word.lower <= most * (1.0 + BOUND_RELATIVE):
-        return ""
-    return (
-        f"{word.trusted} says that the nearest row is between {word.lower!r} and {least!r} away; "
-        f"proven is: between {proven.lower!r} and {most!r}."
-    )
 
 
 class Certifier:
@@ -349,10 +164,10 @@ class Certifier:
         failure = "a box could not be closed"
         for verify in self._ways:
             part = (statement, network, claim.record)
-            proof = _exactly([part], claim, found, self.tolerances, Effort(verify, more))
+            proof = exact_proof([part], claim, found, self.tolerances, Effort(verify, more))
             if proof is None:
                 break
-            refusal = _refusal(statement, proof) if self.verified else _too_large(proof[0])
+            refusal = _refusal(statement, proof) if self.verified else too_large(proof[0])
             if not refusal:
                 return self._written(question_data, statement, claim, proof[1:], {"tree": proof[0]})
             failure = refusal
@@ -471,7 +286,7 @@ Parts = Sequence[tuple[Statement, "NetworkFloats | ForestCells", "Record | None"
 Proven = tuple[list[Any], float | None, Witness, float | None]
 
 
-def _exactly(
+def exact_proof(
     parts: Parts, claim: Claim, found: tuple[Witness, float | None], tolerances: Tolerances, effort: Effort
 ) -> Proven | None:
     """The tree, the lower bound that it proves, and the witness: the claimed one, or a nearer one.
@@ -525,7 +340,7 @@ def proof_trees(parts: Parts, lower: float | None, effort: Effort) -> list[Any]:
     return tree
 
 
-def _too_large(tree: list[Any]) -> str:
+def too_large(tree: list[Any]) -> str:
     """Why a tree has more nodes, or more above each other, than are checked; or nothing."""
     if len(tree) > MAX_NODES:
         return f"the proof has {len(tree)} nodes; at most {MAX_NODES} are checked"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from ifonly.certificate.check.reading import CheckBudget
-from ifonly.resources import LimitReached, check_limits
+from ifonly.errors import UnsupportedQuestion
+from ifonly.resources import LimitReached, check_limits, limited
+from ifonly.results.claim import Limits
 
 
 class Verification(Enum):
@@ -46,3 +50,16 @@ class ProofBudget(CheckBudget):
     def keep(self, bits: int) -> None:
         self.kept += bits
         check_limits(self.kept // 8)
+
+
+@contextmanager
+def within_limits(limits: Limits, spent: float = 0.0) -> Iterator[None]:
+    """What is done inside keeps to the limits, of which so many seconds are spent, or ends in a sentence."""
+    try:
+        with limited(limits.after(spent).seconds, limits.memory_bytes):
+            yield
+    except LimitReached as reached:
+        raise UnsupportedQuestion(
+            f"The proof could not be written out within the {limits.stop(reached).words()}; raise it, or ask "
+            "`explain`, which gives the answer without proof."
+        ) from None

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ifonly.certificate.format import Certificate
-from ifonly.certifying.certifier import ClaimingExplainer, certificate_of_questions
+from ifonly.certifying.certificates import ClaimingExplainer, certificate_of_questions
 from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Distance, Query
 from ifonly.problem.query import query_of

@@ -14,8 +14,9 @@ from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.reasons import CLAIMS, StatedReason, check_contrasts
 from ifonly.certificate.check.statement import Statement
 from ifonly.certificate.format import Certificate, stamp
-from ifonly.certifying.certifier import Certifier, ClaimingExplainer, Parts, proof_trees, within_limits
-from ifonly.certifying.effort import Effort, Verification
+from ifonly.certifying.certificates import ClaimingExplainer
+from ifonly.certifying.certifier import Certifier, Parts, proof_trees
+from ifonly.certifying.effort import Effort, Verification, within_limits
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
 from ifonly.certifying.prover import Nearer, Unclosed
 from ifonly.certifying.statement import StatedExtras, hexes

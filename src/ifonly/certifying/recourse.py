@@ -17,7 +17,9 @@ from ifonly.causes import CausalModel, TableEquation, check_causes
 from ifonly.causes.tree_equations import Partition
 from ifonly.certificate.check.alternatives import sets_of
 from ifonly.certificate.format import Certificate
-from ifonly.certifying.certifier import Certifier, ClaimingExplainer, certificate_of_any, certify, within_limits
+from ifonly.certifying.certificates import ClaimingExplainer, certificate_of_any, certify
+from ifonly.certifying.certifier import Certifier
+from ifonly.certifying.effort import within_limits
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
 from ifonly.certifying.statement import StatedExtras, hexes
 from ifonly.errors import UnsupportedQuestion

@@ -50,8 +50,8 @@ def certify(file: str | None, output: str, resume: bool, force: bool, as_json: b
     """
     from ifonly.certificate.check import check
     from ifonly.certificate.collection import ENDING
-    from ifonly.certifying.certifier import certify as make
-    from ifonly.certifying.certifier import prove
+    from ifonly.certifying.certificates import certify as make
+    from ifonly.certifying.certificates import prove
     from ifonly.results import Limits
     from ifonly.schema import write_whole
 
@@ -76,7 +76,7 @@ def _report(
     certificate: Certificate, checked: CheckResult, word: CheckResult | None, output: str, *, as_json: bool
 ) -> int:
     """Say what was written, and what of a solver's `word` it contradicts; the exit code."""
-    from ifonly.certifying.certifier import disagreement
+    from ifonly.certifying.certificates import disagreement
 
     contradiction = "" if word is None else disagreement(word, checked)
     if as_json:

@@ -47,7 +47,7 @@ def shared_parts(explainer: Explainer) -> dict[str, Any]:
 def _write(
     explainer: Explainer, rows: Mapping[int, dict[str, Any]], query: Query, collection: CollectionWriter
 ) -> dict[str, int]:
-    from ifonly.certifying.certifier import certify
+    from ifonly.certifying.certificates import certify
     from ifonly.errors import IfonlyError
 
     told, counts = time.monotonic(), {"written": 0, "without": 0}

@@ -16,7 +16,7 @@ import numpy as np
 
 from ifonly.certificate.check import check
 from ifonly.certificate.format import Certificate, read_text
-from ifonly.certifying.certifier import certify
+from ifonly.certifying.certificates import certify
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.compiling import Kernels
 from ifonly.diagnostics import score_path
