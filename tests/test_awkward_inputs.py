@@ -90,7 +90,7 @@ CASES: dict[str, Callable[[], object]] = {
         RuleError, r"runs backwards; write \[18, 65\]", lambda: rule("Income in [65, 18]")
     ),
     "a misspelt name of several words pointed elsewhere": lambda: error(
-        RuleError, "in quotes, such as 'Hours per'", lambda: rule("Hours per wek <= 40")
+        RuleError, "did you mean 'Hours per week'", lambda: rule("Hours per wek <= 40")
     ),
     "a date was a category": lambda: error(
         SchemaError, "dates; give the days since", lambda: infer({"day": ["2020-01-01", "2020-02-01", "2020-03-01"]})

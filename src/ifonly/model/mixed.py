@@ -21,7 +21,6 @@ from ifonly.errors import ModelError
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
 from ifonly.model.smooth import RELU, Activation, SmoothNetwork
-from ifonly.model.smooth.activations import LEAST
 from ifonly.model.trees.kind import Trees
 
 Floats = NDArray[np.float64]
@@ -66,7 +65,7 @@ class MixedSum(Kind):
     """What the network is computed in; trees say so themselves."""
 
     def __post_init__(self) -> None:
-        falling = [one.name for one in self.curves if isinstance(one, Activation) and one.name in LEAST]
+        falling = [one.name for one in self.curves if isinstance(one, Activation) and one.falls]
         if falling:
             raise ModelError(f"A curve of trees never falls; {falling[0]} does.")
 

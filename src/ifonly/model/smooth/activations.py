@@ -86,6 +86,11 @@ class Activation:
     def code(self) -> int:
         return NAMES.index(self.name)
 
+    @property
+    def falls(self) -> bool:
+        """Does it fall anywhere?"""
+        return self.name in LEAST or (self.name == "power" and self.alpha < 1.0)
+
     def __call__(self, z: Floats) -> Floats:
         match self.name:
             case "relu":
