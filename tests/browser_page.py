@@ -93,7 +93,8 @@ def _with_certificates() -> list[Any]:
 
 def _with_causes() -> list[Any]:
     """A bank for which a larger balance speaks, and one for which it does not; the balance follows from the salary."""
-    from ifonly import CausalModel, Explainer, LinearEquation, Network, Real, Schema
+    from ifonly import CausalModel, Explainer, Network, Real, Schema
+    from ifonly.causes import LinearEquation
     from ifonly.model import network_model
     from ifonly.service import RegisteredModel
 

@@ -32,7 +32,6 @@ PUBLIC = [
     "Derived",
     "Distance",
     "DiverseAnswers",
-    "DiverseRecourse",
     "Diversity",
     "Explainer",
     "Failed",
@@ -41,11 +40,9 @@ PUBLIC = [
     "Imputable",
     "Integer",
     "Limits",
-    "LinearEquation",
     "MaxChanges",
     "MaxDelta",
     "Model",
-    "ModelEquation",
     "Nearest",
     "Neighbourhood",
     "Network",
@@ -61,11 +58,8 @@ PUBLIC = [
     "Range",
     "Real",
     "Reasons",
-    "Recourse",
-    "Relaxation",
     "RobustToTrees",
     "RobustToWeights",
-    "Robustness",
     "Rule",
     "Schema",
     "ScoreTarget",
@@ -74,11 +68,7 @@ PUBLIC = [
     "Stop",
     "StoppedBy",
     "Sufficiency",
-    "SufficientReason",
-    "SufficientReasons",
-    "TableEquation",
     "TopTarget",
-    "TreeRobustness",
     "Unconstrained",
     "Unknown",
     "Within",
@@ -156,8 +146,10 @@ def public_objects() -> list[Any]:
     modules = [getattr(ifonly, name) for name in ifonly._MODULES if name != "errors"]
     found = [getattr(ifonly, name) for name in PUBLIC if name not in ifonly._MODULES]
     found += [getattr(module, name) for module in modules for name in module.__all__]
-    others = (certifying.prove, certifying.certified_query, model.load_network, model.save_network, results.Progress)
-    return [*found, *others, problem.Question, problem.scales_from_data]
+    others = (certifying.prove, certifying.certified_query, model.load_network, model.save_network)
+    told = (results.Progress, results.Relaxation, results.Recourse, results.DiverseRecourse, results.Robustness,
+            results.TreeRobustness, results.SufficientReason, results.SufficientReasons)  # fmt: skip
+    return [*found, *others, *told, problem.Question, problem.scales_from_data]
 
 
 def public_calls() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -205,7 +197,7 @@ VALUES = {
     ifonly.results.Progress,
     ifonly.Query,
     ifonly.Reasons,
-    ifonly.Relaxation,
+    ifonly.results.Relaxation,
     ifonly.Stop,
     ifonly.Unknown,
     ifonly.Within,

@@ -24,7 +24,6 @@ from ifonly import (
     Schema,
     ScoreTarget,
     Sufficiency,
-    SufficientReasons,
     datasets,
 )
 from ifonly.answering.hitting_sets import bits, least_hitting_set, minimal_sets, weight_of
@@ -35,6 +34,7 @@ from ifonly.model import network_model
 from ifonly.problem.constraints import Domains
 from ifonly.problem.holding import Held, holding
 from ifonly.problem.rules import facts_of
+from ifonly.results import SufficientReasons
 from ifonly.results.from_dict import change_from_dict
 
 SCHEMA = Schema([Integer("income", 0, 9), Integer("debt", 0, 9), Integer("age", 18, 60), Binary("owner")],

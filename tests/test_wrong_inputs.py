@@ -25,7 +25,6 @@ from ifonly import (
     Imputable,
     Integer,
     Limits,
-    LinearEquation,
     Network,
     OnlyUp,
     Ordinal,
@@ -38,6 +37,7 @@ from ifonly import (
     import_model,
     load_model,
 )
+from ifonly.causes import LinearEquation
 from ifonly.certifying import certify_none, certify_recourse
 from ifonly.errors import IfonlyError
 from ifonly.methods import MipObj, Search, Tolerances

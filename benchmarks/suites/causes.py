@@ -30,20 +30,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.terminal import console
-from ifonly import (
-    Binary,
-    CausalModel,
-    Explainer,
-    Fixed,
-    Limits,
-    LinearEquation,
-    ModelEquation,
-    Network,
-    Real,
-    Schema,
-    datasets,
-    import_model,
-)
+from ifonly import Binary, CausalModel, Explainer, Fixed, Limits, Network, Real, Schema, datasets, import_model
+from ifonly.causes import LinearEquation, ModelEquation
 from ifonly.model import Model, network_model
 from ifonly.schema.tables import user_columns
 

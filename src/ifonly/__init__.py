@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         population,
         surrogates,
     )
-    from ifonly.causes import CausalModel, LinearEquation, ModelEquation, TableEquation
+    from ifonly.causes import CausalModel
     from ifonly.certificate.check import CheckResult, check
     from ifonly.certificate.format import Certificate
     from ifonly.certifying.certificates import certify
@@ -74,16 +74,11 @@ if TYPE_CHECKING:
         Nearest,
         NoneExists,
         Reasons,
-        Relaxation,
         Stop,
         StoppedBy,
         Unknown,
         Within,
     )
-    from ifonly.results.diverse_recourse import DiverseRecourse
-    from ifonly.results.recourse import Recourse
-    from ifonly.results.robustness import Robustness, TreeRobustness
-    from ifonly.results.sufficient import SufficientReason, SufficientReasons
     from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
 
 __version__ = "0.1.0"
@@ -105,7 +100,6 @@ _HOME = {
     "Distance": "ifonly.problem",
     "Derived": "ifonly.problem",
     "DiverseAnswers": "ifonly.results",
-    "DiverseRecourse": "ifonly.results.diverse_recourse",
     "Diversity": "ifonly.problem.diversity",
     "Explainer": "ifonly.explainer",
     "Failed": "ifonly.results",
@@ -114,11 +108,9 @@ _HOME = {
     "Imputable": "ifonly.problem",
     "Integer": "ifonly.schema",
     "Limits": "ifonly.results",
-    "LinearEquation": "ifonly.causes",
     "MaxChanges": "ifonly.problem",
     "MaxDelta": "ifonly.problem",
     "Model": "ifonly.model",
-    "ModelEquation": "ifonly.causes",
     "Nearest": "ifonly.results",
     "Neighbourhood": "ifonly.problem.sufficiency",
     "Network": "ifonly.model",
@@ -134,11 +126,8 @@ _HOME = {
     "Range": "ifonly.problem",
     "Real": "ifonly.schema",
     "Reasons": "ifonly.results",
-    "Recourse": "ifonly.results.recourse",
-    "Relaxation": "ifonly.results",
     "RobustToTrees": "ifonly.problem",
     "RobustToWeights": "ifonly.problem",
-    "Robustness": "ifonly.results.robustness",
     "Rule": "ifonly.problem",
     "Schema": "ifonly.schema",
     "ScoreTarget": "ifonly.problem",
@@ -147,11 +136,7 @@ _HOME = {
     "Stop": "ifonly.results",
     "StoppedBy": "ifonly.results",
     "Sufficiency": "ifonly.problem.sufficiency",
-    "SufficientReason": "ifonly.results.sufficient",
-    "SufficientReasons": "ifonly.results.sufficient",
-    "TableEquation": "ifonly.causes",
     "TopTarget": "ifonly.problem",
-    "TreeRobustness": "ifonly.results.robustness",
     "Unconstrained": "ifonly.problem",
     "Unknown": "ifonly.results",
     "Within": "ifonly.results",
@@ -196,7 +181,6 @@ __all__ = [
     "Derived",
     "Distance",
     "DiverseAnswers",
-    "DiverseRecourse",
     "Diversity",
     "Explainer",
     "Failed",
@@ -205,11 +189,9 @@ __all__ = [
     "Imputable",
     "Integer",
     "Limits",
-    "LinearEquation",
     "MaxChanges",
     "MaxDelta",
     "Model",
-    "ModelEquation",
     "Nearest",
     "Neighbourhood",
     "Network",
@@ -225,11 +207,8 @@ __all__ = [
     "Range",
     "Real",
     "Reasons",
-    "Recourse",
-    "Relaxation",
     "RobustToTrees",
     "RobustToWeights",
-    "Robustness",
     "Rule",
     "Schema",
     "ScoreTarget",
@@ -238,11 +217,7 @@ __all__ = [
     "Stop",
     "StoppedBy",
     "Sufficiency",
-    "SufficientReason",
-    "SufficientReasons",
-    "TableEquation",
     "TopTarget",
-    "TreeRobustness",
     "Unconstrained",
     "Unknown",
     "Within",

@@ -13,19 +13,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
 
-from ifonly import (
-    Binary,
-    Categorical,
-    CausalModel,
-    Integer,
-    LinearEquation,
-    ModelEquation,
-    Network,
-    Ordinal,
-    Real,
-    Schema,
-    TableEquation,
-)
+from ifonly import Binary, Categorical, CausalModel, Integer, Network, Ordinal, Real, Schema
+from ifonly.causes import LinearEquation, ModelEquation, TableEquation
 from ifonly.errors import FileError, IfonlyError, ModelError, QuestionError, RowError
 
 SCHEMA = Schema(

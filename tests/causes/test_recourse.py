@@ -22,19 +22,17 @@ from ifonly import (
     Fixed,
     Integer,
     Limits,
-    LinearEquation,
     MaxChanges,
     Model,
-    ModelEquation,
     Network,
     Range,
     Real,
-    Recourse,
     Rule,
     Schema,
     import_model,
 )
 from ifonly.answering.recourse import MOST_ACTED
+from ifonly.causes import LinearEquation, ModelEquation
 from ifonly.causes.causal_model import HOLDING
 from ifonly.errors import IfonlyError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import network_model
@@ -42,7 +40,7 @@ from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.plausibility import Near
 from ifonly.problem.action_models import action_model
 from ifonly.problem.actions import ActionSpace
-from ifonly.results import Stop, StoppedBy
+from ifonly.results import Recourse, Stop, StoppedBy
 from ifonly.solvers.search.batch import SearchBatch
 from ifonly.solvers.search.worker import Budget
 

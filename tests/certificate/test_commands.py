@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from certificate.by_enumeration import untruth
 from certificate.samples import restamped
-from ifonly import CausalModel, Certificate, CheckResult, LinearEquation, datasets
+from ifonly import CausalModel, Certificate, CheckResult, datasets
+from ifonly.causes import LinearEquation
 from ifonly.certificate.check import check
 from ifonly.certificate.collection import entries_of
 from ifonly.certificate.showing import as_html

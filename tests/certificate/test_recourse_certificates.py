@@ -8,7 +8,8 @@ import pytest
 
 from certificate.by_enumeration import untruth
 from certificate.samples import restamped
-from ifonly import CausalModel, Explainer, Integer, LinearEquation, Network, Real, Schema, check
+from ifonly import CausalModel, Explainer, Integer, Network, Real, Schema, check
+from ifonly.causes import LinearEquation
 from ifonly.certifying import certified_query, certify, certify_recourse
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model import network_model

@@ -27,10 +27,8 @@ from ifonly import (
     Fixed,
     Imputable,
     Integer,
-    LinearEquation,
     MaxChanges,
     MaxDelta,
-    ModelEquation,
     Network,
     OneOfTarget,
     OnlyDown,
@@ -49,12 +47,12 @@ from ifonly import (
     Scorecard,
     ScoreTarget,
     Steps,
-    TableEquation,
     TopTarget,
     Unconstrained,
     certify,
     check,
 )
+from ifonly.causes import LinearEquation, ModelEquation, TableEquation
 from ifonly.certifying import certify_diverse, certify_none, certify_reason, certify_recourse
 from ifonly.errors import IfonlyError
 from ifonly.methods import MipObj

@@ -6,8 +6,10 @@ import json
 
 import pytest
 
-from ifonly import CausalModel, LinearEquation, Recourse, datasets
+from ifonly import CausalModel, datasets
+from ifonly.causes import LinearEquation
 from ifonly.cli import codes
+from ifonly.results import Recourse
 
 CREDIT = ("recourse", "--dataset", "credit", "--without-rules")
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from ifonly import SufficientReasons
 from ifonly.cli import codes
+from ifonly.results import SufficientReasons
 
 
 def test_reasons_on_the_page_and_as_json(run, tmp_path):

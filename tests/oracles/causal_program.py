@@ -16,7 +16,8 @@ import numpy as np
 from random_causes import CausalCase, estimators
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from ifonly import ClassTarget, Integer, LinearEquation, ModelEquation, Ordinal, Real
+from ifonly import ClassTarget, Integer, Ordinal, Real
+from ifonly.causes import LinearEquation, ModelEquation
 
 BIG = 60.0
 CLEAR = 1e-7

@@ -10,10 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from random_causes import CausalCase, causal_case, real_case
 
-from ifonly import CausalModel, ClassTarget, Explainer, LinearEquation, Query, Real, datasets
+from ifonly import CausalModel, ClassTarget, Explainer, Query, Real, datasets
 from ifonly.answering import recourse
 from ifonly.answering.action_bounds import ActionBounds, ReachableRows
 from ifonly.answering.leaf_bounds import TreeLeaves
+from ifonly.causes import LinearEquation
 from ifonly.causes.causal_model import value_ends
 from ifonly.problem import Question
 from ifonly.problem.parts import UnrolledColumns

@@ -13,7 +13,8 @@ from causal_program import cheapest_by_program
 from random_causes import CausalCase, causal_case, chained_case, cheapest_by_trying, real_case
 from scipy.optimize import linprog
 
-from ifonly import ClassTarget, Explainer, Recourse
+from ifonly import ClassTarget, Explainer
+from ifonly.results import Recourse
 
 CASES = int(os.environ.get("IFONLY_CAUSAL_CASES", "16"))
 """Of each kind: 300 and more are a matter of minutes."""

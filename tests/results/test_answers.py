@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ifonly import Answers, Failed, Nearest, NoneExists, Reasons, Relaxation, Unknown, Within
-from ifonly.results import Change, Claim, Stop, StoppedBy, show
+from ifonly import Answers, Failed, Nearest, NoneExists, Reasons, Unknown, Within
+from ifonly.results import Change, Claim, Relaxation, Stop, StoppedBy, show
 
 COMMON: dict[str, Any] = {
     "row": 3,

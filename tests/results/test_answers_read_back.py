@@ -27,7 +27,6 @@ from ifonly import (
     Query,
     Real,
     Reasons,
-    Relaxation,
     Schema,
     Stop,
     StoppedBy,
@@ -35,6 +34,7 @@ from ifonly import (
     Within,
 )
 from ifonly.errors import QuestionError
+from ifonly.results import Relaxation
 
 KINDS = (Nearest, NoneExists, Within, Unknown, Failed)
 NAMES = ("Age", "Zweig", "Größe \u202e", "a b", "'", "0", "x" * 40, "note", "")

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ifonly import CausalModel, Explainer, LinearEquation, OnlyUp, datasets
+from ifonly import CausalModel, Explainer, OnlyUp, datasets
+from ifonly.causes import LinearEquation
 from ifonly.cli.shipped import friendly_credit
 from ifonly.model import save_network
 from ifonly.schema import save_schema

@@ -38,11 +38,9 @@ from ifonly import (
     Imputable,
     Integer,
     Limits,
-    LinearEquation,
     MaxChanges,
     MaxDelta,
     Model,
-    ModelEquation,
     Neighbourhood,
     Network,
     OneOfTarget,
@@ -55,7 +53,6 @@ from ifonly import (
     Query,
     Range,
     Real,
-    Recourse,
     RobustToTrees,
     RobustToWeights,
     Rule,
@@ -64,8 +61,6 @@ from ifonly import (
     ScoreTarget,
     Steps,
     Sufficiency,
-    SufficientReasons,
-    TableEquation,
     TopTarget,
     Unconstrained,
     audit,
@@ -73,6 +68,7 @@ from ifonly import (
     load_model,
 )
 from ifonly.answering.diverse import Diversity
+from ifonly.causes import LinearEquation, ModelEquation, TableEquation
 from ifonly.diagnostics import bounds_over_time, cost_by_changes
 from ifonly.engines import Processes
 from ifonly.errors import Contradiction, IfonlyError
@@ -99,6 +95,7 @@ from ifonly.population.reading import read_answers
 from ifonly.problem import scales_from_data
 from ifonly.report import answer_page, audit_csv, audit_html, audit_json, audit_page, audit_svg, plain, text
 from ifonly.report.reasons import reasons_page
+from ifonly.results import Recourse, SufficientReasons
 from ifonly.schema import infer, read_points, schema_from_json
 from ifonly.surrogates import BlackBox
 from untrusted.files import wrong_words
