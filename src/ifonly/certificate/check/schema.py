@@ -55,13 +55,6 @@ class StatedReal(StatedNumeric):
     steps: int = 0
     kind: ClassVar[str] = "real"
 
-    def is_step(self, value: float) -> bool:
-        """Is it one of the numbers that it may change to?"""
-        assert self.step is not None
-        place = (decimal(value) - self.start) / self.step
-        k = min(max(round(place), 0), self.steps)
-        return place.denominator == 1 or float(self.start + k * self.step) == value
-
 
 @dataclass(frozen=True, slots=True)
 class StatedInteger(StatedNumeric):
