@@ -251,7 +251,7 @@ def test_german(visit: Visit) -> None:
     field.fill("1.234,5")
     field.blur()
     visit.settle()
-    assert field.input_value() == "1.234,5"
+    assert field.input_value() == "1.234,50"
     assert "1.234,50 $" in visit.sentence
 
 
