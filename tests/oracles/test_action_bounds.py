@@ -10,14 +10,15 @@ import pytest
 from numpy.typing import NDArray
 from random_causes import CausalCase, causal_case, real_case
 
-from ifonly import CausalModel, ClassTarget, Explainer, Query, Real, datasets
-from ifonly.answering import recourse
+from ifonly import CausalModel, ClassTarget, Explainer, Limits, Query, Real, datasets
+from ifonly.answering import action_bounds, recourse
 from ifonly.answering.action_bounds import ActionBounds, ReachableRows
 from ifonly.answering.leaf_bounds import TreeLeaves
 from ifonly.causes import LinearEquation
 from ifonly.causes.causal_model import value_ends
 from ifonly.problem import Question
 from ifonly.problem.parts import UnrolledColumns
+from ifonly.resources import LimitReached, check_limits, limited
 from ifonly.schema import Feature
 
 TRIED = 400
@@ -102,6 +103,48 @@ def test_no_action_within_the_amount_leaves_the_box_or_its_leaves(seed: int) -> 
             assert all(boxes.holding(g, value)[k] for value in reached[:, g].tolist())
         conditions = case.model.scores(reached) @ c.T - d - question.margins
         assert (conditions <= most[k] - trees.need + 1e-12).all()
+
+
+@pytest.mark.parametrize("trees", [False, True])
+def test_many_sets_are_bounded_some_at_a_time(trees: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    some = tried(real_case(4, trees=trees, numbers=True), np.random.default_rng(4))
+    sets, fees = [frozenset(one) for one in some.sets], [[0.1] * len(one) for one in some.sets]
+    assert len(sets) > 4
+    alone = [some.bounds.of_sets(some.point, [one], [fee], 0.4) for one, fee in zip(sets, fees, strict=True)]
+    monkeypatch.setattr(action_bounds, "AT_ONCE", 1)
+    found = some.bounds.of_sets(some.point, sets, fees, 0.4)
+    assert found.out.tolist() == [one.out[0] for one in alone]
+    assert found.guess.tolist() == [one.guess[0] for one in alone]
+    assert (found.boxes is not None) is trees
+    for k, one in enumerate(alone if trees else []):
+        assert found.boxes is not None and one.boxes is not None and len(found.boxes) == len(sets)
+        assert (found.boxes.lower[k] == one.boxes.lower[0]).all() and (found.boxes.upper[k] == one.boxes.upper[0]).all()
+        pairs = zip(found.boxes.allowed, one.boxes.allowed, strict=True)
+        assert all((many[k] == own[0]).all() for many, own in pairs)
+
+
+@pytest.mark.parametrize("limits", [(1e-9, None), (None, 1000)])
+def test_bounds_keep_to_limits(limits: tuple[float | None, int | None]) -> None:
+    some = tried(real_case(4, numbers=True), np.random.default_rng(4))
+    with limited(*limits), pytest.raises(LimitReached):
+        some.bounds.of_sets(some.point, [frozenset(one) for one in some.sets], [[] for _ in some.sets], 0.4)
+
+
+def test_answers_are_the_same_where_bounds_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All sets are searched then, as without bounds."""
+    case = real_case(1, numbers=True)
+    explainer, asked, costs = Explainer(case.model).using(reasons=False), list[object](), []
+    of_sets = ActionBounds.of_sets
+
+    def stopped(*known: object) -> object:
+        asked.append(known)
+        check_limits(1 << 62)
+        return of_sets(*known)  # type: ignore[arg-type]
+
+    for limits in (Limits(), Limits(memory_bytes=1 << 40)):
+        costs.append(explainer.using(limits=limits).recourse(case.person, case.causes, distance=case.distance).cost)
+        monkeypatch.setattr(ActionBounds, "of_sets", stopped)
+    assert asked and costs[0] == pytest.approx(costs[1], rel=1e-6)
 
 
 def _drawn(feature: Feature, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -35,6 +35,7 @@ from ifonly.problem.action_query import without_fees
 from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.lowering import lower
 from ifonly.problem.rules.derived import Derived
+from ifonly.resources import check_limits
 from ifonly.schema import Choice
 from ifonly.solvers.search.error_bounds import errors_everywhere
 
@@ -46,7 +47,7 @@ ROOM = 1e-9
 SETTLED = 8.0
 """Of how near a number is settled at a value: so much wider are the intervals that searches keep to."""
 AT_ONCE = 4_000_000
-"""Sets times leaves that are bounded in one go."""
+"""Numbers of the largest array of the sets that are bounded in one go."""
 COARSE = 1e-3
 """Of the range of a number: where its steps are larger, it is asked whether it can move by one at all."""
 
@@ -81,6 +82,13 @@ class SetBounds(NamedTuple):
     """At what its cheapest action costs."""
     boxes: FeatureBoxes | None
     """Where trees decide: what the row that follows stays in."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[SetBounds]) -> SetBounds:
+        """Those of some sets after those of others."""
+        boxes = [one.boxes for one in parts if one.boxes is not None]
+        out, guess = (np.concatenate([one[k] for one in parts]) for k in (0, 1))
+        return cls(out, guess, FeatureBoxes.joined(boxes) if boxes else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,37 +147,45 @@ class ActionBounds:
             known = self.__dict__["_last"] = (point.tobytes(), self.lowered.domains(point[None, :]))
         return known[1]
 
+    @cached_property
+    def _numbers(self) -> int:
+        """Of each set, in the largest array: forms of both signs, by column or neuron, or leaves."""
+        width, leaves = self.lowered.width, 0 if self.trees is None else len(self.trees.leaves.row)
+        tallest = max(width, *(len(bias) for _, bias in self.lowered.layers))
+        return max(2 * tallest * (width + len(self.term_columns)), leaves)
+
     def of_sets(
         self, point: Floats, sets: Sequence[frozenset[int]], fees: Sequence[list[float]], cost: float
     ) -> SetBounds:
-        """What can be said of actions on each set of features with causes that cost less than this."""
+        """What can be said of actions on each set of features with causes that cost less than this; `LimitReached`
+        where that takes longer than it may."""
+        step = max(1, AT_ONCE // self._numbers)
+        parts = []
+        for k in range(0, len(sets), step):
+            check_limits(8 * step * self._numbers)
+            parts.append(self._of_some(point, sets[k : k + step], fees[k : k + step], cost))
+        return SetBounds.joined(parts)
+
+    def _of_some(
+        self, point: Floats, sets: Sequence[frozenset[int]], fees: Sequence[list[float]], cost: float
+    ) -> SetBounds:
+        """The same of as many sets as are bounded in one go."""
         size, distance = self.lowered.features, self.lowered.question.distance
         amount = np.array([without_fees(distance, size, cost, some) for some in fees])
         acted = np.zeros((len(sets), size), dtype=np.bool_)
         for k, some in enumerate(sets):
             acted[k, list(some)] = True
-        rows = ReachableRows(self, point, self._domains(point), acted, amount * (1.0 + ROOM))
+        people, most_spent = self._domains(point), amount * (1.0 + ROOM)
+        rows = ReachableRows(self, point, people, acted, most_spent)
         if self.trees is None:
             (most, now), boxes, need = rows.conditions(), None, self._low
         else:
             boxes, need = rows.boxes(), self.trees.need
-            most, now = self._of_leaves(self.trees, point, rows.able, boxes, amount * (1.0 + ROOM))
+            reach = boxes.lower, boxes.upper, np.concatenate(boxes.allowed, axis=1)
+            most, now = self.trees.most(point, people, rows.able, reach, most_spent)
         short = np.clip((need - now) / np.maximum(most - now, 1e-300), 0.0, None).max(axis=1)
         share = np.minimum(short, 1.0)
         return SetBounds(np.asarray((most < need).any(axis=1)), np.asarray(share * amount + (cost - amount)), boxes)
-
-    def _of_leaves(
-        self, trees: LeafBounds, point: Floats, able: Mask, boxes: FeatureBoxes, amount: Floats
-    ) -> tuple[Floats, Floats]:
-        """Upper bounds of the model's conditions, some sets at a time; and what these are now."""
-        options, step = np.concatenate(boxes.allowed, axis=1), max(1, AT_ONCE // len(trees.leaves.row))
-        parts, people = [], self._domains(point)
-        for k in range(0, len(able), step):
-            some = slice(k, k + step)
-            reach = boxes.lower[some], boxes.upper[some], options[some]
-            most, now = trees.most(point, people, able[some], reach, amount[some])
-            parts.append(most)
-        return np.concatenate(parts), now
 
 
 class ReachableRows:

@@ -39,7 +39,8 @@ from ifonly.problem.actions import ActionSpace
 from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.missing import without_imputable
 from ifonly.problem.parts import UnrolledColumns
-from ifonly.results import Answer, Claim, NoneExists, Reasons
+from ifonly.resources import LimitReached, limited
+from ifonly.results import Answer, Claim, Limits, NoneExists, Reasons
 from ifonly.results.answer import Change
 from ifonly.results.recourse import Intervention, Recourse
 from ifonly.tolerances import Tolerances
@@ -161,7 +162,7 @@ class RecourseAnswerer:
         while waiting:
             if best.result.upper < known and len(waiting) > few:
                 known, count = best.result.upper, len(waiting)
-                waiting = self._in_reach(resolved, point, causes, query, (waiting, known, boxes))
+                waiting = self._in_time(resolved, point, causes, query, (waiting, known, boxes), spent.left)
                 bounds.append(known if len(waiting) < count else math.inf)
                 continue
             acted, *waiting = waiting
@@ -180,6 +181,23 @@ class RecourseAnswerer:
             best = found if better else best
             best = best._replace(result=best.result._replace(left=left))
         return best._replace(result=_closed(best.result, min(bounds), spent, tolerances))
+
+    # size: what bounds are asked of, and how long they may take
+    def _in_time(
+        self,
+        resolved: ResolvedTarget,
+        point: Floats,
+        causes: CausalModel,
+        query: Query,
+        asked: tuple[list[frozenset[int]], float, dict[frozenset[int], Box]],
+        left: Limits,
+    ) -> list[frozenset[int]]:
+        """`_in_reach`, or all sets as they are where that would take more than half of the time that is left."""
+        try:
+            with limited(None if left.seconds is None else 0.5 * left.seconds, left.memory_bytes):
+                return self._in_reach(resolved, point, causes, query, asked)
+        except LimitReached:
+            return asked[0]
 
     def _in_reach(
         self,

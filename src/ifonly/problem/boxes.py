@@ -46,6 +46,15 @@ class FeatureBoxes:
                     allowed[g][i] = domains.allowed[0]
         return cls(schema, lower, upper, allowed)
 
+    @classmethod
+    def joined(cls, parts: Sequence[FeatureBoxes]) -> FeatureBoxes:
+        """Boxes of one schema, some after others."""
+        if len(parts) == 1:
+            return parts[0]
+        lower, upper = (np.concatenate([getattr(one, end) for one in parts]) for end in ("lower", "upper"))
+        allowed = tuple(np.concatenate(each) for each in zip(*(one.allowed for one in parts), strict=True))
+        return cls(parts[0].schema, lower, upper, allowed)
+
     def __len__(self) -> int:
         return len(self.lower)
 
