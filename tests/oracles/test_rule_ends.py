@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
-from ifonly import Binary, Explainer, Integer, Network, Range, Real, Schema
+from ifonly import Binary, Explainer, Integer, Network, Range, Real, Rule, Schema
 from ifonly.model import network_model
 
 QUESTIONS = 40
@@ -51,3 +53,21 @@ def test_an_end_of_a_range_is_reached_and_proven(distance: str) -> None:
             assert answer.counterfactual["loss"] == 0.0 or answer.counterfactual["gain"] == 0.0
         proven += answer.status in ("nearest", "none exists")
     assert proven > QUESTIONS // 3
+
+
+@pytest.mark.parametrize("distance", ["l1", "l2", "linf"])
+def test_a_row_on_an_equation_is_returned_to_the_last_digit(distance: str) -> None:
+    """Of people with many digits: what a value changes by does not say it to the last digit, and the rule needs it."""
+    schema, found = Schema([Real(name, -2, 3) for name in "xyz"]), 0
+    for seed in range(QUESTIONS):
+        chance = np.random.default_rng(seed)
+        layers = [(chance.normal(size=(1, 3)), chance.normal(size=1))]
+        explainer = Explainer(network_model(Network.of(layers), schema, classes=("no", "yes"))).using(reasons=False)
+        row = dict(zip("xyz", chance.uniform(-1.9, 2.9, size=3).tolist(), strict=True))
+        total = round(float(chance.uniform(-1, 3)), 2)
+        answer = explainer.explain(row, distance=distance, constraints=[Rule(f"x + y <= {total} and x + y >= {total}")])
+        after = answer.counterfactual
+        if after is not None and answer.changes:
+            assert Decimal(repr(after["x"])) + Decimal(repr(after["y"])) == Decimal(repr(total))
+            found += 1
+    assert found > QUESTIONS // 4

@@ -75,6 +75,9 @@ class SearchBatch:
     records: dict[int, Record] = field(default_factory=dict)
     ball_error: dict[int, Floats] = field(default_factory=dict)
     """What the deployed model's scores can be off by in the ball of a person's row, where that is known."""
+    exact: dict[int, tuple[bytes, Floats]] = field(default_factory=dict)
+    """Rows that were made the best of their person as they are, to the last digit, which a change from the person's own
+    row cannot always say; before them, what `best` was made then."""
     balls: tuple[bytes, Boxes] | None = None
     """Balls that were worked out last, of all people, and their radii in bytes."""
 
@@ -91,6 +94,8 @@ class SearchBatch:
     def take(self, i: int, part: SearchBatch, k: int) -> None:
         """What a further pass found for person i, who is person k there."""
         self.lower[i], self.best[i] = part.lower[k], part.best[k]
+        if k in part.exact:
+            self.exact[i] = part.exact[k]
         if k in part.records:
             self.records[i] = part.records[k]
 
@@ -193,7 +198,11 @@ class PackedQuestion:
             self.pack.index, self.unit, allowed.factual, allowed.lower, allowed.upper, batch.people.box, batch.best,
             points, found,
         )  # fmt: skip
-        return self.lowered.on_steps(allowed.factual, points), found
+        points = self.lowered.on_steps(allowed.factual, points)
+        for i, (best, point) in batch.exact.items():
+            if batch.best[i].tobytes() == best:
+                points[i] = point
+        return points, found
 
     @property
     def _now(self) -> Any:
@@ -207,6 +216,7 @@ class PackedQuestion:
         distance = float(self.lowered.question.measure.between(factual, point))
         batch.best[i, :-1] = np.where(self.lowered.numeric, (point - factual) / self.unit, point)
         batch.best[i, -1] = self.cost(distance)
+        batch.exact[i] = batch.best[i].tobytes(), point.copy()
 
     def claims(self, batch: SearchBatch) -> Claims:
         points, found = self.points(batch)
