@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import NamedTuple
+from dataclasses import replace
+from itertools import combinations, permutations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from random_causes import CausalCase, causal_case, real_case
 
-from ifonly import CausalModel, ClassTarget, Explainer, Limits, Query, Real, datasets
+from ifonly import (
+    Binary,
+    CausalModel,
+    ClassTarget,
+    Distance,
+    Explainer,
+    Integer,
+    Limits,
+    Ordinal,
+    Query,
+    Real,
+    datasets,
+)
 from ifonly.answering import action_bounds, recourse
 from ifonly.answering.action_bounds import ActionBounds, ReachableRows
 from ifonly.answering.leaf_bounds import TreeLeaves
@@ -19,7 +32,7 @@ from ifonly.causes.causal_model import value_ends
 from ifonly.problem import Question
 from ifonly.problem.parts import UnrolledColumns
 from ifonly.resources import LimitReached, check_limits, limited
-from ifonly.schema import Feature
+from ifonly.schema import Choice, Feature
 
 TRIED = 400
 
@@ -73,7 +86,10 @@ def tried(case: CausalCase, rng: np.random.Generator) -> Tried:
 @pytest.mark.parametrize("seed", range(150))
 def test_no_action_within_the_amount_exceeds_the_bound(seed: int) -> None:
     case = real_case(seed, numbers=True) if seed % 3 == 2 else causal_case(seed + 4000, 6, kinds=4)
-    rng = np.random.default_rng(seed)
+    check_scores(case, np.random.default_rng(seed))
+
+
+def check_scores(case: CausalCase, rng: np.random.Generator) -> None:
     some = tried(case, rng)
     most, _ = some.rows.conditions()
     c, d = some.bounds.lowered.question.conditions
@@ -86,7 +102,10 @@ def test_no_action_within_the_amount_exceeds_the_bound(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(150))
 def test_no_action_within_the_amount_leaves_the_box_or_its_leaves(seed: int) -> None:
     case = real_case(seed, trees=True, numbers=True) if seed % 3 == 2 else causal_case(seed + 4000, 6, True, kinds=4)
-    rng = np.random.default_rng(seed)
+    check_leaves(case, np.random.default_rng(seed))
+
+
+def check_leaves(case: CausalCase, rng: np.random.Generator) -> None:
     some = tried(case, rng)
     rows, trees = some.rows, some.bounds.trees
     assert trees is not None
@@ -103,6 +122,42 @@ def test_no_action_within_the_amount_leaves_the_box_or_its_leaves(seed: int) -> 
             assert all(boxes.holding(g, value)[k] for value in reached[:, g].tolist())
         conditions = case.model.scores(reached) @ c.T - d - question.margins
         assert (conditions <= most[k] - trees.need + 1e-12).all()
+
+
+@pytest.mark.long(keep=8)
+@pytest.mark.parametrize("trees", [False, True])
+@pytest.mark.parametrize("seed", range(80))
+def test_bounds_hold_for_costs_of_all_kinds(seed: int, trees: bool) -> None:
+    """Mixtures of norms; costs by direction and by transition; scales."""
+    rng = np.random.default_rng([seed, 19])
+    case = real_case(seed, trees, numbers=True, mixed=True) if seed % 3 == 2 else causal_case(seed + 9000, 6, trees)
+    case = replace(case, distance=any_distance(case, rng))
+    if case.causes.order:
+        (check_leaves if trees else check_scores)(case, rng)
+
+
+def any_distance(case: CausalCase, rng: np.random.Generator) -> Distance:
+    norms = ("l0", "l1", "l2", "linf", {"l0": 0.3, "l1": 0.7})
+
+    def drawn(kind: Any, values: list[float]) -> dict[str, float]:
+        return {f.name: float(rng.choice(values)) for f in case.schema.features
+                if isinstance(f, kind) and rng.random() < 0.5}  # fmt: skip
+
+    pairs = {
+        f.name: {
+            (a, b): float(rng.choice([0.1, 0.5, 2.0])) for a, b in permutations(f.options, 2) if rng.random() < 0.6
+        }
+        for f in case.schema.features
+        if isinstance(f, Choice) and rng.random() < 0.5
+    }
+    return Distance(
+        norms[int(rng.integers(len(norms)))],
+        weights=drawn(Feature, [0.1, 1.0, 5.0]),
+        up=drawn(Real | Integer | Ordinal | Binary, [0.3, 3.0]),
+        down=drawn(Real | Integer | Ordinal | Binary, [0.3, 3.0]),
+        scales=drawn(Real | Integer, [0.5, 2.0, 10.0]),
+        transitions=pairs,
+    )
 
 
 @pytest.mark.parametrize("trees", [False, True])
