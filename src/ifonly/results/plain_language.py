@@ -379,7 +379,7 @@ class _Phrasing:
         before, after = (
             amount(value, unit, say.code, counted=change.counted) for value in (change.before, change.after)
         )
-        return say.followed.format(what=label or change.feature, before=before, after=after)
+        return say.followed.format(what=say.named.format(label or change.feature), before=before, after=after)
 
     def _changed(self, change: Change) -> str:
         say, (label, unit) = self.language, self.answer.words.get(change.feature, ("", ""))
