@@ -11,9 +11,9 @@ SENTENCES = [
     ("Age is fixed", "„Alter“ bleibt, wie es ist"),
     ("'Age' only goes up", "„Alter“ darf nur steigen"),
     ("Debt only goes down", "„Debt“ darf nur sinken"),
-    ("Age in [18, 65]", "„Alter“ von 18 bis 65"),
+    ("Age in [18, 65]", "„Alter“ liegt im Bereich von 18 bis 65"),
     ("Job in (clerk, nurse)", "„Job“ ist eines von: clerk, nurse"),
-    ("Age >= 18", "„Alter“ mindestens 18"),
+    ("Age >= 18", "„Alter“ ist mindestens 18"),
     ("Age changes by at most 5", "„Alter“ ändert sich um höchstens 5"),
     ("Debt changes only with Age", "„Debt“ ändert sich nur zusammen mit „Alter“"),
     ("Age may be filled in", "„Alter“ darf ergänzt werden"),
@@ -22,7 +22,7 @@ SENTENCES = [
     ("Age may change", "„Alter“ darf sich ändern"),
     ("at most two changes", "höchstens zwei Änderungen"),
     ("at most 1 change", "höchstens eine Änderung"),
-    ("if Job = none then Age <= 60", "wenn gilt: „Job“ ist none, dann gilt: „Alter“ höchstens 60"),
+    ("if Job = none then Age <= 60", "wenn gilt: „Job“ ist none, dann gilt: „Alter“ ist höchstens 60"),
     ("2 * Age + Debt <= 100", "2 * „Alter“ + Debt <= 100"),
 ]
 
@@ -63,10 +63,10 @@ def test_a_rule_in_english(rule, said):
 
 def test_units_and_decimal_marks_are_those_of_the_language():
     names = Naming("de", {"Debt": ("Schulden", "€")}, {"Job": {"de": {"options": {"nurse": "Pflege"}}}})
-    assert rule_in("Debt >= 1000.5", names) == "„Schulden“ mindestens 1.000,50 €"
+    assert rule_in("Debt >= 1000.5", names) == "„Schulden“ ist mindestens 1.000,50 €"
     cases = "Job follows from if Debt <= 0.5 then nurse else other"
     assert rule_in(cases, names) == (
-        "„Job“ ergibt sich aus: wenn gilt: „Schulden“ höchstens 0,50 €, dann gilt: Pflege, sonst: other"
+        "„Job“ ergibt sich aus: wenn gilt: „Schulden“ ist höchstens 0,50 €, dann gilt: Pflege, sonst: other"
     )
 
 
@@ -87,10 +87,10 @@ def test_a_rule_of_an_unknown_model_says_so():
 
 
 @pytest.mark.parametrize(("rule", "german"), [
-    ("Age >= Seniority", "„Alter“ mindestens „Jahre im Beruf“"),
-    ("Age > 3", "„Alter“ mehr als 3"),
-    ("Age follows from Seniority > 0", "„Alter“ ergibt sich aus: „Jahre im Beruf“ mehr als 0"),
-    ("Age + Seniority <= 90", "„Alter“ + „Jahre im Beruf“ zusammen höchstens 90"),
+    ("Age >= Seniority", "„Alter“ ist mindestens „Jahre im Beruf“"),
+    ("Age > 3", "„Alter“ ist größer als 3"),
+    ("Age follows from Seniority > 0", "„Alter“ ergibt sich aus: „Jahre im Beruf“ ist größer als 0"),
+    ("Age + Seniority <= 90", "„Alter“ + „Jahre im Beruf“ sind zusammen höchstens 90"),
     ("if Age = 0 then Seniority = 0", "wenn gilt: „Alter“ ist 0, dann gilt: „Jahre im Beruf“ ist 0"),
     ("Age * 2 + Seniority <= 90", "„Alter“ * 2 + „Jahre im Beruf“ <= 90"),
 ])  # fmt: skip
@@ -105,4 +105,4 @@ def test_a_rule_that_the_data_break_is_said_with_labels() -> None:
     answer = Explainer(model).explain({"a": 1, "b": 3})
     assert answer.breaks == ("a >= b",)
     assert plain_language(answer).endswith("The data as they are break: “payments” is at least “bills”.")
-    assert plain_language(answer, "de").endswith("Die jetzigen Angaben verstoßen gegen: „payments“ mindestens „bills“.")
+    assert plain_language(answer, "de").endswith("Die jetzigen Angaben verstoßen gegen: „payments“ ist mindestens „bills“.")
