@@ -105,4 +105,6 @@ def test_a_rule_that_the_data_break_is_said_with_labels() -> None:
     answer = Explainer(model).explain({"a": 1, "b": 3})
     assert answer.breaks == ("a >= b",)
     assert plain_language(answer).endswith("The data as they are break: “payments” is at least “bills”.")
-    assert plain_language(answer, "de").endswith("Die jetzigen Angaben verstoßen gegen: „payments“ ist mindestens „bills“.")
+    assert plain_language(answer, "de").endswith(
+        "Die jetzigen Angaben verstoßen gegen: „payments“ ist mindestens „bills“."
+    )
