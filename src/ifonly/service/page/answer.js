@@ -85,10 +85,10 @@ export class AnswerView {
     const blame = answer?.reasons?.blame ?? [];
     const inTheWay = blame.length ? blame.map((words) => el("li", {}, said(words))) : [el("li", {}, t("blame_model"))];
     byId("blame").replaceChildren(...inTheWay);
-    const helps = result.help.map(({ words, sentence, query }) => {
+    const helps = result.help.map(({ words, said: stated, sentence, query }) => {
       const then = answer?.reasons?.relaxations.find((one) => one.words === words)?.changes.map((change) => this.changeWords(change));
-      return el("li", {}, el("div", {}, el("b", {}, said(words)), ...(then ?? [el("p", { class: "soft" }, sentence)]), query ? null : el("p", { class: "soft" }, t("organisation"))),
-        query ? el("button", { type: "button", class: "main", click: () => this.act.allow(query) }, t("allow"), el("span", { class: "unseen" }, `: ${said(words)}`)) : null);
+      return el("li", {}, el("div", {}, el("b", {}, stated), ...(then ?? [el("p", { class: "soft" }, sentence)]), query ? null : el("p", { class: "soft" }, t("organisation"))),
+        query ? el("button", { type: "button", class: "main", click: () => this.act.allow(query) }, t("allow"), el("span", { class: "unseen" }, `: ${stated}`)) : null);
     });
     byId("helps").replaceChildren(...(helps.length ? helps : [el("li", { class: "soft" }, t("helps_none"))]));
   }
@@ -200,7 +200,7 @@ export class AnswerView {
   /** What a reader says of it. */
   get words() {
     const first = this.result?.help[0];
-    return byId("sentence").textContent + (first && byId("none").hidden === false ? ` ${t("helps")}: ${labelled(this.about.schema.features, first.words)}` : "");
+    return byId("sentence").textContent + (first && byId("none").hidden === false ? ` ${t("helps")}: ${first.said}` : "");
   }
 }
 
