@@ -177,7 +177,12 @@ def test_what_would_help_is_a_query_that_helps(visit, people) -> None:
             "status"] == "nearest"  # fmt: skip
     assert any(way["query"] for way in told["help"])
     german = {"model": "ruled", "row": people[3], "query": {"constraints": fixed}, "language": "de"}
-    said = [way["said"] for way in visit.post("/v1/explain", german).json()["help"]]
+    data = visit.post("/v1/explain", german).json()
+    said = [way["said"] for way in data["help"]]
+    assert len(data["blame"]) == len(data["answer"]["reasons"]["blame"]) > 0
+    assert any("bleibt, wie es ist" in one for one in data["blame"]) and not any(
+        "fixed" in one for one in data["blame"]
+    )
     assert said and all("darf" in one and " may " not in one for one in said)
 
 

@@ -10,7 +10,7 @@ from ifonly.problem.query import Query, read_constraints
 from ifonly.results import Answer, NoneExists
 from ifonly.results.localised import naming
 from ifonly.results.plain_language import possible
-from ifonly.results.rule_language import rule_in
+from ifonly.results.rule_language import rule_in, rules_in
 
 
 def suggestions(explainer: Explainer, query: Query, answer: Answer | None, language: str) -> list[dict[str, Any]]:
@@ -28,6 +28,13 @@ def suggestions(explainer: Explainer, query: Query, answer: Answer | None, langu
         }
         for one in answer.reasons.relaxations
     ]
+
+
+def blamed(answer: Answer | None, language: str) -> list[str]:
+    """The constraints that conflict, in the words of the language."""
+    if not isinstance(answer, NoneExists) or answer.reasons is None:
+        return []
+    return rules_in(answer.reasons.blame, naming(answer, language))
 
 
 def _relaxed(query: Query, own: list[str], everybody: set[str], dropped: tuple[str, ...]) -> dict[str, Any] | None:
