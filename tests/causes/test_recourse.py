@@ -94,7 +94,8 @@ def test_holding_is_an_action_that_exists() -> None:
     assert "the present value has to be held against its causes: balance." in told.sentence()
     assert "gegen seine Ursachen gehalten werden: balance." in told.to_html(language="de")
     assert told.cost == pytest.approx((5_000 / 75_000 + HOLDING) / 2, rel=1e-6)
-    assert "Hold balance at 25,000 against its causes" in str(told)
+    assert "Set salary to 80,000" in str(told) and "instead of 75,000, and hold balance at" in str(told)
+    assert "hold balance at 25,000 against its causes" in str(told)
     assert Recourse.from_dict(told.to_dict()) == told
     follow = explainer(model).recourse(ALICE, CAUSES.with_holding(5.0), distance=RELATIVE)
     assert [one.feature for one in follow.actions] == ["salary"] and follow.cost == pytest.approx(
@@ -275,6 +276,6 @@ def test_each_of_several_actions_leaves_out_something_of_the_earlier_ones(seed: 
         earlier.append({action.feature for action in one.actions})
     assert (
         told.to_dict()["proven"]
-        and str(told).startswith(("1. Put", "1. The decision is already", "No"))
+        and str(told).startswith(("1. Set", "1. Hold", "1. The decision is already", "No"))
         and len(told) == len(list(told))
     )

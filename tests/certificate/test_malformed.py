@@ -11,7 +11,7 @@ import pytest
 
 from certificate.samples import restamped, small
 from ifonly import Certificate, check
-from ifonly.certificate.format import MAX_TEXT, canonical, canonical_in_steps
+from ifonly.certificate.format import MAX_TEXT, canonical, canonical_in_steps, unpacked
 from ifonly.errors import FileError
 
 
@@ -117,3 +117,9 @@ def test_text_is_written_in_steps_as_at_once():
     for value in ({}, [], [1] * 2500, {"b": [{"y": [], "x": "ü"}] * 1001, "a": {"c": None}}, [[1] * 1500] * 3):
         assert canonical_in_steps(value, lambda: steps.append(1)) == canonical(value)
     assert len(steps) > 10
+
+
+@pytest.mark.parametrize("content", [b"age,income\n1,2\n", b"{}", b"\x89PNG"])
+def test_another_file_is_said_to_be_no_certificate(content: bytes) -> None:
+    with pytest.raises(FileError, match="this is not a certificate, or it is damaged: it cannot be unpacked; give a"):
+        unpacked(content)

@@ -233,7 +233,7 @@ TRIED: dict[str, Callable[[], Any]] = {
     ],
     "a number that stays missing": missing_case,
     "a missing number that may be filled in": lambda: missing_case(Imputable("Debt", 0.1)),
-    "the word of another solver": lambda: certify(Explainer(network()).using(MipObj()), PERSON, target="yes"),
+    "an answer of another solver": lambda: certify(Explainer(network()).using(MipObj()), PERSON, target="yes"),
 }  # fmt: skip
 
 
@@ -258,5 +258,5 @@ def test_it_is_as_the_table_says(what: str) -> None:
         return
     made = TRIED[what]()
     for certificate in made if isinstance(made, list | tuple) else [made]:
-        expected = "VALID EXCEPT FOR THE SOLVER'S BOUND" if "word" in what else "VALID"
+        expected = "VALID EXCEPT FOR THE SOLVER'S BOUND" if "another solver" in what else "VALID"
         assert check(certificate).verdict == expected

@@ -27,7 +27,10 @@ def test_recourse_on_the_page_and_as_json(run, causes, tmp_path):
     words = (*CREDIT, "--causes", causes, "--row", 51)
     result = run(*words)
     assert result.exit_code == codes.PROVEN
-    assert "no cheaper action does it (proven, l1 cost" in " ".join(result.stdout.split())
+    told = " ".join(result.stdout.split())
+    assert "no cheaper action does it (proven, l1 cost" in told
+    assert "No cheaper action would have been enough." in told and "No smaller allowed change" not in told
+    assert "Kein geringerer Aufwand hätte genügt." in " ".join(run(*words, "--language", "de").stdout.split())
     page = tmp_path / "advice.html"
     (told,) = json.loads(run(*words, "--holding", 5, "--json", "--html", page).stdout)["recourse"]
     dear = Recourse.from_dict(told)

@@ -37,6 +37,8 @@ def test_inputs_are_named(run, files):
     [
         ([], "--input a=FEATURE,FEATURE"),
         (["--input", "a"], "--input is written as NAME=FEATURE,FEATURE"),
+        (["--input", "a=age,debt,years"], "has 2 columns, and 3 are named; name one for each"),
+        (["--input", "a=age", "--input", "a=debt"], "--input says twice what 'a' holds"),
         (["--input", "a=age,town"], "'town', which is neither a feature nor a column"),
         (["--input", "a=age,debt", "--model", "net.npz"], "--input is about the inputs of an .onnx file"),
     ],

@@ -46,6 +46,12 @@ def test_limits_have_an_exit_code(run):
     [
         (["--form", "c-5"], "The forms of a notice are"),
         (["--field", "creditor"], "--field is written as NAME=TEXT"),
+        (["--field", "creditr=Bank"], "The form c-1 has no field 'creditr'; its fields are creditor, applicant"),
+        (["--form", "gdpr", "--field", "creditor=Bank"], "The form gdpr has no field 'creditor'"),
+        (["--field", "applicant={Name"], "has a brace without a name or without its partner: '{Name'"),
+        (["--field", "applicant={}"], "has a brace without a name or without its partner: '{}'"),
+        (["--field", "applicant={Name}"], "--field asks for the column 'Name', which the row does not have"),
+        (["--keep", "Name"], "--keep names 'Name', which the row does not have"),
         (["--codes", "gone.json"], "Cannot read the reason codes"),
         (["--template", "gone.html", "--html", "n.html"], "Cannot read the template"),
         (["--annex", "n.txt"], "An annex is written as .json"),

@@ -182,7 +182,7 @@ def test_exports(make: Any, encoding: Any) -> None:
             import_model(proto, described)
         with pytest.raises(ModelError, match="no input 'other'; its inputs are 'num', 'cat'"):
             import_model(proto, described, inputs={**INPUTS, "other": ["age"]})
-        with pytest.raises(ModelError, match="holds 2 columns of float32, which 1 features as numbers do not fill"):
+        with pytest.raises(ModelError, match="has 2 columns, and 1 is named; name one for each"):
             import_model(proto, described, inputs={**INPUTS, "num": ["age"]})
 
 

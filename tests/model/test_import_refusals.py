@@ -208,7 +208,7 @@ def test_an_output_that_is_no_score() -> None:
 
 def test_classes_that_do_not_fit() -> None:
     model = fit(LogisticRegression())
-    with pytest.raises(ModelError, match=r"has 1 output\(s\), but 3 class names were given: \['a', 'b', 'c'\]"):
+    with pytest.raises(ModelError, match=r"decides between 2 classes, but 3 class names were given: \['a', 'b', 'c'\]"):
         import_model(model, PLAIN, classes=("a", "b", "c"))
     with pytest.raises(ModelError, match="class 'a' is named twice"):
         import_model(model, PLAIN, classes=("a", "a"))

@@ -3,7 +3,11 @@
 import pytest
 
 from ifonly import Explainer, Integer, Network, Schema, datasets
+from ifonly.answering.reasons import relaxed
 from ifonly.model import network_model
+from ifonly.problem import Allowed, Fixed, MaxChanges, OnlyDown, OnlyUp, OnlyWith, Range
+from ifonly.problem.constraints import MaxDelta, Steps
+from ifonly.problem.rules import Rule
 from ifonly.results.plain_language import plain_language
 from ifonly.results.rule_language import Naming, rule_in
 
@@ -11,9 +15,11 @@ SENTENCES = [
     ("Age is fixed", "„Alter“ bleibt, wie es ist"),
     ("'Age' only goes up", "„Alter“ darf nur steigen"),
     ("Debt only goes down", "„Debt“ darf nur sinken"),
-    ("Age in [18, 65]", "„Alter“ von 18 bis 65"),
+    ("Age in [18, 65]", "„Alter“ liegt im Bereich von 18 bis 65"),
     ("Job in (clerk, nurse)", "„Job“ ist eines von: clerk, nurse"),
-    ("Age >= 18", "„Alter“ mindestens 18"),
+    ("Job in (clerk)", "„Job“ ist clerk"),
+    ("Job not in (clerk)", "„Job“ ist nicht clerk"),
+    ("Age >= 18", "„Alter“ ist mindestens 18"),
     ("Age changes by at most 5", "„Alter“ ändert sich um höchstens 5"),
     ("Debt changes only with Age", "„Debt“ ändert sich nur zusammen mit „Alter“"),
     ("Age may be filled in", "„Alter“ darf ergänzt werden"),
@@ -22,9 +28,60 @@ SENTENCES = [
     ("Age may change", "„Alter“ darf sich ändern"),
     ("at most two changes", "höchstens zwei Änderungen"),
     ("at most 1 change", "höchstens eine Änderung"),
-    ("if Job = none then Age <= 60", "wenn gilt: „Job“ ist none, dann gilt: „Alter“ höchstens 60"),
+    ("if Job = none then Age <= 60", "wenn gilt: „Job“ ist none, dann gilt: „Alter“ ist höchstens 60"),
     ("2 * Age + Debt <= 100", "2 * „Alter“ + Debt <= 100"),
 ]
+
+RELAXED = [
+    (Fixed("Age"), "„Alter“ darf sich ändern", "“age” may change"),
+    (OnlyUp("Age"), "„Alter“ darf auch sinken", "“age” may also go down"),
+    (OnlyDown("Debt"), "„Schulden“ darf auch steigen", "“debt” may also go up"),
+    (Range("Debt", upper=4000), "„Schulden“ darf über 4.000 € liegen", "“debt” may be above €4,000"),
+    (Range("Debt", lower=0.5), "„Schulden“ darf unter 0,50 € liegen", "“debt” may be below €0.50"),
+    (
+        Range("Debt", lower=1000, upper=2500),
+        "„Schulden“ darf außerhalb von 1.000 € bis 2.500 € liegen",
+        "“debt” may be outside €1,000 to €2,500",
+    ),
+    (
+        Allowed("Job", ["clerk", "nurse"]),
+        "„Beruf“ darf etwas anderes sein als Büro, Pflege",
+        "“job” may be other than clerk, nurse",
+    ),
+    (
+        MaxDelta("Debt", by=1500),
+        "„Schulden“ darf sich um mehr als 1.500 € ändern",
+        "“debt” may change by more than €1,500",
+    ),
+    (MaxDelta("Age", share=0.07), "„Alter“ darf sich um mehr als 7 % ändern", "“age” may change by more than 7 %"),
+    (Steps("Age", 5), "„Alter“ darf sich um beliebige Beträge ändern", "“age” may change by any amount"),
+    (MaxChanges(1), "mehr als eine Änderung ist erlaubt", "more than 1 may change"),
+    (MaxChanges(2), "mehr als 2 Änderungen sind erlaubt", "more than 2 may change"),
+    (OnlyWith("Age", "Debt"), "„Alter“ darf sich ohne „Schulden“ ändern", "“age” may change without “debt”"),
+    (
+        Rule("Age >= 2 * Debt"),
+        "diese Regel entfällt: „Alter“ ist mindestens 2 * „Schulden“",
+        "this rule is dropped: “age” is at least 2 * “debt”",
+    ),
+    (
+        Rule("Age >= Debt"),
+        "diese Regel entfällt: „Alter“ ist mindestens „Schulden“",
+        "this rule is dropped: “age” is at least “debt”",
+    ),
+]
+
+
+@pytest.mark.parametrize(("constraint", "german", "english"), RELAXED)
+def test_what_would_help_is_said_in_the_language(constraint, german, english):
+    """No English word is left in a German sentence about a constraint that is dropped, and amounts have their units."""
+    options = {"Job": {"de": {"options": {"clerk": "Büro", "nurse": "Pflege"}}}}
+    de = Naming("de", {"Age": ("Alter", ""), "Debt": ("Schulden", "€"), "Job": ("Beruf", "")}, options)
+    en = Naming("en", {"Age": ("age", ""), "Debt": ("debt", "€"), "Job": ("job", "")})
+    assert rule_in(relaxed(constraint), de) == german
+    assert rule_in(relaxed(constraint), en) == english
+    both = f"{relaxed(Fixed('Age'))} and {relaxed(constraint)}"
+    if "'" not in both:
+        assert rule_in(both, de) == f"„Alter“ darf sich ändern und {german}"
 
 
 @pytest.mark.parametrize(("rule", "german"), SENTENCES)
@@ -63,10 +120,10 @@ def test_a_rule_in_english(rule, said):
 
 def test_units_and_decimal_marks_are_those_of_the_language():
     names = Naming("de", {"Debt": ("Schulden", "€")}, {"Job": {"de": {"options": {"nurse": "Pflege"}}}})
-    assert rule_in("Debt >= 1000.5", names) == "„Schulden“ mindestens 1.000,50 €"
+    assert rule_in("Debt >= 1000.5", names) == "„Schulden“ ist mindestens 1.000,50 €"
     cases = "Job follows from if Debt <= 0.5 then nurse else other"
     assert rule_in(cases, names) == (
-        "„Job“ ergibt sich aus: wenn gilt: „Schulden“ höchstens 0,50 €, dann gilt: Pflege, sonst: other"
+        "„Job“ ergibt sich aus: wenn gilt: „Schulden“ ist höchstens 0,50 €, dann gilt: Pflege, sonst: other"
     )
 
 
@@ -87,10 +144,10 @@ def test_a_rule_of_an_unknown_model_says_so():
 
 
 @pytest.mark.parametrize(("rule", "german"), [
-    ("Age >= Seniority", "„Alter“ mindestens „Jahre im Beruf“"),
-    ("Age > 3", "„Alter“ mehr als 3"),
-    ("Age follows from Seniority > 0", "„Alter“ ergibt sich aus: „Jahre im Beruf“ mehr als 0"),
-    ("Age + Seniority <= 90", "„Alter“ + „Jahre im Beruf“ zusammen höchstens 90"),
+    ("Age >= Seniority", "„Alter“ ist mindestens „Jahre im Beruf“"),
+    ("Age > 3", "„Alter“ ist größer als 3"),
+    ("Age follows from Seniority > 0", "„Alter“ ergibt sich aus: „Jahre im Beruf“ ist größer als 0"),
+    ("Age + Seniority <= 90", "„Alter“ + „Jahre im Beruf“ sind zusammen höchstens 90"),
     ("if Age = 0 then Seniority = 0", "wenn gilt: „Alter“ ist 0, dann gilt: „Jahre im Beruf“ ist 0"),
     ("Age * 2 + Seniority <= 90", "„Alter“ * 2 + „Jahre im Beruf“ <= 90"),
 ])  # fmt: skip
@@ -105,4 +162,6 @@ def test_a_rule_that_the_data_break_is_said_with_labels() -> None:
     answer = Explainer(model).explain({"a": 1, "b": 3})
     assert answer.breaks == ("a >= b",)
     assert plain_language(answer).endswith("The data as they are break: “payments” is at least “bills”.")
-    assert plain_language(answer, "de").endswith("Die jetzigen Angaben verstoßen gegen: „payments“ mindestens „bills“.")
+    assert plain_language(answer, "de").endswith(
+        "Die jetzigen Angaben verstoßen gegen: „payments“ ist mindestens „bills“."
+    )

@@ -39,12 +39,12 @@ def test_kinds_and_reasons() -> None:
     why = {g.feature: g.why for g in guesses}
     assert why["age"] == "whole numbers; bounds 20 and 45 are the data's"
     assert why["sex"] == "two values: 'f' (0) and 'm' (1)"
-    assert "missing (1 rows) is a category too" in why["job"]
+    assert "missing (1 row) is a category too" in why["job"]
 
 
 def test_missing_numbers_are_announced() -> None:
     _, (guess,) = infer({"x": [1.5, None, 3.0, 4.0]})
-    assert "missing in 1 rows, which a model must be able to take" in guess.why
+    assert "missing in 1 row, which a model must be able to take" in guess.why
 
 
 def test_frames_and_rows() -> None:

@@ -10,7 +10,7 @@ import pytest
 from ifonly import Certificate, Diversity, Query, certify, check, datasets
 from ifonly.diagnostics import score_path
 from ifonly.results.plain_language import guarantee
-from ifonly.results.rule_language import Naming
+from ifonly.results.rule_language import Naming, rule_in
 
 QUERY = {"distance": {"norm": "l1", "weights": {"MostRecentPaymentAmount": 3.0}}, "constraints": [
     {"kind": "only_up", "feature": "EducationLevel"}, "TotalMonthsOverdue in [1, 36]"]}  # fmt: skip
@@ -168,7 +168,7 @@ def test_what_would_help_is_a_query_that_helps(visit, people) -> None:
     assert told["help"]
     labels = {f.name: (f.label, f.unit) for f in datasets.load("credit").schema.features}
     for way in told["help"]:
-        assert Naming("en", labels).labelled(way["words"]) in way["sentence"]  # with labels for names
+        assert way["said"] == rule_in(way["words"], Naming("en", labels)) and way["said"] in way["sentence"]
         if way["query"] is None:
             assert "AgeGroup" in way["words"]
             continue
@@ -176,6 +176,14 @@ def test_what_would_help_is_a_query_that_helps(visit, people) -> None:
         assert visit.post("/v1/explain", {"model": "ruled", "row": people[3], "query": way["query"]}).json()["answer"][
             "status"] == "nearest"  # fmt: skip
     assert any(way["query"] for way in told["help"])
+    german = {"model": "ruled", "row": people[3], "query": {"constraints": fixed}, "language": "de"}
+    data = visit.post("/v1/explain", german).json()
+    said = [way["said"] for way in data["help"]]
+    assert len(data["blame"]) == len(data["answer"]["reasons"]["blame"]) > 0
+    assert any("bleibt, wie es ist" in one for one in data["blame"]) and not any(
+        "fixed" in one for one in data["blame"]
+    )
+    assert said and all("darf" in one and " may " not in one for one in said)
 
 
 def test_a_rule_of_the_organisation_is_not_lifted_by_a_query(visit, registry, people) -> None:

@@ -112,8 +112,10 @@ def unpacked(content: bytes) -> bytes:
     try:
         unpacker = zlib.decompressobj()
         text = unpacker.decompress(content, most_text(len(content)) + 1)
-    except zlib.error as error:
-        raise FileError(f"this is not a certificate: {error}.") from None
+    except zlib.error:
+        raise FileError(
+            "this is not a certificate, or it is damaged: it cannot be unpacked; give a file that ifonly certify wrote."
+        ) from None
     if not unpacker.eof or unpacker.unused_data:
         raise FileError("this certificate is cut off, too large, or followed by something else.")
     return text

@@ -241,9 +241,14 @@ def _merge_sheet(output: str, place: Path) -> int:
 
 def _kept(letter: Letter, keep: Sequence[str]) -> tuple[str, ...]:
     """The columns that are kept: those that are named, and those in gaps of fields."""
+    return tuple(dict.fromkeys([*keep, *_gaps(letter)]))
+
+
+def _gaps(letter: Letter) -> list[str]:
+    """The columns that fields ask for in braces."""
     from ifonly.notices.letter import GAP
 
-    return tuple(dict.fromkeys([*keep, *(gap for text in letter.fields.values() for gap in GAP.findall(text))]))
+    return [gap for text in letter.fields.values() for gap in GAP.findall(text)]
 
 
 def _with_kept(letter: Letter, row: dict[str, Any], keep: Sequence[str]) -> Letter:
@@ -256,7 +261,8 @@ def _with_kept(letter: Letter, row: dict[str, Any], keep: Sequence[str]) -> Lett
 
     missing = next((name for name in keep if name not in row), None)
     if missing is not None:
-        raise QuestionError(f"The row has no column '{missing}' to keep; it has {some_of(list(row))}.")
+        asked = f"--field asks for the column '{missing}'" if missing in _gaps(letter) else f"--keep names '{missing}'"
+        raise QuestionError(f"{asked}, which the row does not have; it has {some_of(list(row))}.")
     return replace(letter, fields={**letter.fields, **kept_fields(row, keep, letter.fields)})
 
 
@@ -288,10 +294,37 @@ def read_letter(options: dict[str, Any]) -> Letter:
         if not sign:
             raise QuestionError(f"--field is written as NAME=TEXT, such as 'creditor=Example Bank'; got '{given}'.")
         fields[name.strip()] = value.replace("\\n", "\n")
-    return Letter(
+        _check_braces(name.strip(), value)
+    letter = Letter(
         form=options["form"], language=options["language"], fields=fields, template=options["template"],
         subject=options["subject"],
     )  # fmt: skip
+    for given in options["fields"]:
+        _check_field(letter, given.partition("=")[0].strip())
+    return letter
+
+
+def _check_braces(name: str, text: str) -> None:
+    """An error where a brace is left over, which would stand in everybody's letter."""
+    from ifonly.errors import QuestionError
+    from ifonly.notices.letter import GAP
+    from ifonly.printing import shown
+
+    if set("{}") & set(GAP.sub("", text)):
+        raise QuestionError(
+            f"In --field, a column's name in braces is its value, as in 'person={{Name}}'; the field '{name}' has a "
+            f"brace without a name or without its partner: {shown(text)}."
+        )
+
+
+def _check_field(letter: Letter, name: str) -> None:
+    """An error for a field that the shipped form does not have; a template may have any."""
+    from ifonly.errors import QuestionError
+    from ifonly.notices.letter import FORMS
+
+    known = (*FORMS[letter.form].fields, "reference")
+    if letter.template is None and name not in known:
+        raise QuestionError(f"The form {letter.form} has no field '{name}'; its fields are {', '.join(known)}.")
 
 
 def read_codes(options: dict[str, Any]) -> ReasonCodes | None:

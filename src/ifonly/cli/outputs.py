@@ -53,7 +53,7 @@ def check_place(name: str | Path, *, force: bool, kinds: tuple[str, ...] = (), w
     if kinds and path.suffix.lower() not in kinds:
         listed = f"{', '.join(kinds[:-1])} or {kinds[-1]}; " if len(kinds) > 1 else f"{kinds[0]}; "
         none = "is none of these" if len(kinds) > 1 else "is not"
-        raise FileError(f"{what} is written as {listed}'{path.name}' {none}.")
+        raise FileError(f"{what} is written as {listed}'{path.name or path}' {none}.")
     check_writable(path)
     if path.exists() and not force:
         raise FileError(f"'{path}' is there already; to write over it, add --force.")

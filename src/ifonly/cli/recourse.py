@@ -36,7 +36,7 @@ Examples:
 @with_options(SOURCE, QUESTION, EFFORT[:3], PAGE)
 @click.option("--causes", "causes_file", required=True, metavar="FILE",
               help="The equations of the features that follow others (written by CausalModel.save).")  # fmt: skip
-@click.option("--holding", type=NUMBER, metavar="FEE",
+@click.option("--holding", type=NUMBER, metavar="COST",
               help="What acting against the causes of a feature costs, beside its change.")  # fmt: skip
 @certificate_option("a certificate that no action is cheaper (of many rows: FILE.certs)")
 @json_option

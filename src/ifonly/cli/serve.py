@@ -96,6 +96,8 @@ def serve(as_json: bool, **options: Any) -> int:
 
     os.environ.pop(KEY_VARIABLE, None)  # so that no worker process inherits the key
     needed_uvicorn()
+    if options["demo"]:
+        _check_demo(options)
     registry = ModelRegistry(demonstration() if options["demo"] else _registered_models(options))
     limits = ServiceLimits(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
     hosts = tuple(name.lower() for name in (options["host"], *options["hosts"]))
@@ -143,9 +145,20 @@ def demonstration(*, rules: bool = True) -> list[RegisteredModel]:
     ]
 
 
+def _check_demo(options: dict[str, Any]) -> None:
+    """The demonstration has a model of its own: options about others would be without effect."""
+    from ifonly.errors import QuestionError
+
+    for parameter in click.get_current_context().command.params:
+        if parameter.name in OF_MODELS and options[parameter.name]:
+            raise QuestionError(f"--demo has a model of its own; leave out {parameter.opts[0]}, or --demo.")
+
+
 EACH = ("schemas", "classes", "titles", "subjects", "people", "keep", "groups", "translations", "codes", "outcomes",
         "causes")  # fmt: skip
 """Options with one value per model."""
+OF_MODELS = (*EACH, "models", "rules", "also", "also_target", "also_least", "regression", "log_odds", "unsafe_pickle")
+"""All options about models."""
 
 
 def _registered_models(options: dict[str, Any]) -> list[RegisteredModel]:

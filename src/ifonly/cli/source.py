@@ -116,6 +116,8 @@ def read_inputs(given: Sequence[str]) -> dict[str, str | list[str]]:
         names = [feature for feature in listed(features) if feature]
         if not sign or not name.strip() or not names:
             raise QuestionError(f"--input is written as NAME=FEATURE,FEATURE, such as num=age,income; got '{one}'.")
+        if name.strip() in found:
+            raise QuestionError(f"--input says twice what '{name.strip()}' holds; say it once.")
         found[name.strip()] = names if len(names) > 1 or features.rstrip().endswith(",") else names[0]
     return found
 

@@ -284,7 +284,10 @@ def _check_bounds(function: Kind, schema: Schema) -> None:
 def _checked_classes(classes: Any, outputs: int) -> tuple[Any, ...]:
     names = class_list(classes)
     if names and len(names) != max(2, outputs):
-        raise ModelError(f"The model has {outputs} output(s), but {len(names)} class names were given: {list(names)}.")
+        raise ModelError(
+            f"The model decides between {max(2, outputs)} classes, but {len(names)} class "
+            f"{'name was' if len(names) == 1 else 'names were'} given: {list(names)}."
+        )
     for i, name in enumerate(names):
         if any(same_value(name, other) for other in names[:i]):
             raise ModelError(f"The class {shown(name)} is named twice.")

@@ -117,9 +117,9 @@ GERMAN = NoticePhrases(
     cents="Geldbeträge sind auf ganze Cent gerundet. Auch die gerundeten Beträge wurden dem entscheidenden Modell "
     "vorgelegt, und es hat so entschieden. Die genauen Beträge, jeder weniger als einen Cent entfernt, stehen in der "
     "Anlage.",
-    kept="Diese Wege halten ein: {}.",
+    kept="Diese Wege halten folgende Bedingungen ein: {}.",
     fill="auszufüllen: {}",
-    words="Worte für diesen Grund; er betrifft {}",
+    words="Wortlaut dieses Grundes; er betrifft {}",
     code="Schlüssel {}",
     feature="Angabe",
     value="Wert",

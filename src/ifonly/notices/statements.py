@@ -25,6 +25,7 @@ from ifonly.results.localised import localised, localised_changes
 from ifonly.results.plain_language import consequence, plain_language
 from ifonly.results.reason_language import reason_sentence
 from ifonly.results.sufficient import SufficientReasons
+from ifonly.results.target_language import goal_in
 from ifonly.schema import Value
 
 
@@ -101,7 +102,8 @@ def proven_sentences(
 def _decision(why: SufficientReasons, letter: Letter) -> NoticeStatement:
     say = notice_phrases(letter.language)
     if why.decision is None:
-        text = say.not_reached.format(subject=why.subject, state=why.state)
+        about, state = goal_in(why.subject, why.state, letter.language)
+        text = say.not_reached.format(subject=about, state=state)
     else:
         text = say.decided.format(show(why.decision))
     return NoticeStatement(

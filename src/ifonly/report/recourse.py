@@ -9,5 +9,5 @@ from ifonly.results.recourse import Recourse
 
 def recourse_page(told: Recourse, language: str = "en", subject: str = "") -> Page:
     """The recourse of one row."""
-    page = answer_page(told.answer, language, subject)
+    page = answer_page(told.answer, language, subject, told=told.sentence(language, subject=subject))
     return (*page, Paragraph(str(told))) if told.actions else page

@@ -32,6 +32,7 @@ from ifonly.results.answer import (
 )
 from ifonly.results.localised import localised, localised_changes, naming
 from ifonly.results.rule_language import rule_in, rules_in
+from ifonly.results.target_language import decision_in, goal_in
 
 POSSESSIVE = ("your ", "the ")
 
@@ -313,11 +314,12 @@ class _Phrasing:
         self.is_decision = answer.subject == THE_DECISION
         self.state = answer.state or answer.target
         if not self.is_decision:
-            self.subject, self.phrases = answer.subject, language.of_score
-        elif subject:
-            self.subject, self.phrases = subject, language.of_subject
-        else:
-            self.subject, self.phrases = language.decision, language.of_decision
+            self.subject, self.state = goal_in(answer.subject, self.state, language.code)
+            self.phrases = language.of_score
+            return
+        self.state = decision_in(self.state, language.code)
+        self.subject = subject or language.decision
+        self.phrases = language.of_subject if subject else language.of_decision
 
     def text(self) -> str:
         answer, say = self.answer, self.language
@@ -379,7 +381,7 @@ class _Phrasing:
         before, after = (
             amount(value, unit, say.code, counted=change.counted) for value in (change.before, change.after)
         )
-        return say.followed.format(what=label or change.feature, before=before, after=after)
+        return say.followed.format(what=say.named.format(label or change.feature), before=before, after=after)
 
     def _changed(self, change: Change) -> str:
         say, (label, unit) = self.language, self.answer.words.get(change.feature, ("", ""))

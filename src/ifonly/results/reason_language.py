@@ -21,6 +21,7 @@ from ifonly.results.localised import localised, localised_changes, naming
 from ifonly.results.plain_language import Language, enumerated, language_of, named_feature
 from ifonly.results.rule_language import rules_in
 from ifonly.results.sufficient import Sufficient, SufficientReason, SufficientReasons
+from ifonly.results.target_language import decision_in, goal_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,8 @@ class ReasonPhrases:
     same: str
     """The outcome that stays; `never` is one that is not reached."""
     never: str
+    never_score: str
+    """The same of a score."""
     same_of: str
     never_of: str
     """The same of a stated subject, such as "the application"."""
@@ -65,6 +68,7 @@ ENGLISH = ReasonPhrases(
     unknown="Which of your data alone decide this was not found out.",
     same="{subject} would be {state}",
     never="{subject} would not be {state}",
+    never_score="{subject} would not be {state}",
     same_of="{subject} would be {state}",
     never_of="{subject} would not be {state}",
     smallest="No smaller set of your data decides it alone.",
@@ -94,6 +98,7 @@ GERMAN = ReasonPhrases(
     unknown="Welche Ihrer Angaben allein entscheiden, wurde nicht geklärt.",
     same="{subject} lautet „{state}“",
     never="{subject} lautet nicht „{state}“",
+    never_score="dies wird nicht erreicht: {subject} {state}",
     same_of="{subject} hat das Ergebnis „{state}“",
     never_of="{subject} hat nicht das Ergebnis „{state}“",
     smallest="Keine kleinere Auswahl Ihrer Angaben entscheidet es allein.",
@@ -157,11 +162,13 @@ def feature_value(told: SufficientReasons, name: str, say: Language) -> str:
 
 def _outcome(told: SufficientReasons, say: Language, phrases: ReasonPhrases, subject: str) -> str:
     if told.subject != THE_DECISION:
-        return phrases.never.format(subject=told.subject, state=told.state)
+        about, state = goal_in(told.subject, told.state, say.code)
+        return phrases.never_score.format(subject=about, state=state)
     about = subject or say.decision
     if told.otherwise:
         return (phrases.same_of if subject else phrases.same).format(subject=about, state=show(told.decision))
-    return (phrases.never_of if subject else phrases.never).format(subject=about, state=told.state or told.target)
+    state = decision_in(told.state or told.target, say.code)
+    return (phrases.never_of if subject else phrases.never).format(subject=about, state=state)
 
 
 def changed_to(told: SufficientReasons, changes: tuple[Change, ...], language: str = "en") -> str:

@@ -24,8 +24,8 @@ _PHRASES = {
     ),
     "de": (
         "Dafür muss der jetzige Wert gegen seine Ursachen gehalten werden: {}.",
-        "Kein Handeln mit geringerem Aufwand hätte genügt.",
-        "Vielleicht genügt auch ein Handeln mit geringerem Aufwand; das wurde nicht geklärt.",
+        "Kein geringerer Aufwand hätte genügt.",
+        "Vielleicht genügt auch ein geringerer Aufwand; das wurde nicht geklärt.",
     ),
 }
 """What is held, and what is proven, by language."""
@@ -144,12 +144,13 @@ def _sentence(recourse: Recourse) -> str:
     answer = recourse.answer
     if not isinstance(answer, Nearest | Within) or answer.already:
         return str(answer)
-    do = "; ".join(_do(one) for one in recourse.actions)
+    *first, last = [_do(one) for one in recourse.actions]
+    do = f"{', '.join(first)}, and {last}" if first else last
     follows = ", ".join(f"{c.feature} is {c.shown(c.after)} instead of {c.shown(c.before)}" for c in recourse.follows)
     subject, state = answer.subject, answer.state or answer.target
     becomes = "changes to" if subject == THE_DECISION else "is"
     then = f"Then {follows}, and {subject}" if follows else f"Then {subject}"
-    start = f"{do}. {then} {becomes} {state}"
+    start = f"{do[:1].upper()}{do[1:]}. {then} {becomes} {state}"
     cost = f"{answer.distance_name} cost {answer.upper:.6g}"
     if isinstance(answer, Nearest):
         return f"{start}; no cheaper action does it (proven, {cost})."
@@ -159,8 +160,8 @@ def _sentence(recourse: Recourse) -> str:
 def _do(action: Intervention) -> str:
     change = action.change
     if action.held:
-        return f"Hold {action.feature} at {change.shown(change.after)} against its causes"
-    return f"Put {action.feature} to {change.shown(change.after)} instead of {change.shown(change.before)}"
+        return f"hold {action.feature} at {change.shown(change.after)} against its causes"
+    return f"set {action.feature} to {change.shown(change.after)} instead of {change.shown(change.before)}"
 
 
 def _intervention(data: Any) -> Intervention:

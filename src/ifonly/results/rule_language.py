@@ -19,7 +19,9 @@ QUOTE = "'"
 
 _NAME = r"'?(?P<name>[^<>=+*/\[\]']+?)'?"
 _VALUE = r"(?P<value>[^<>=,;]+?)"
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_AMOUNT = r"(?P<value>[^<>=;]+?)"
+"""A number of a relaxation, which has separators of thousands."""
+_NUMBER = re.compile(r"-?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 _FORMS = {
     form: re.compile(pattern)
     for form, pattern in {
@@ -27,7 +29,19 @@ _FORMS = {
         "up": rf"{_NAME} only goes up",
         "down": rf"{_NAME} only goes down",
         "only": r"only (?P<name>.+) may change",
+        "one change more": r"more than (?:1|one) may change",
+        "changes more": r"more than (?P<value>\w+) may change",
         "free": rf"{_NAME} (?:is free|may change)",
+        "also down": rf"{_NAME} may also go down",
+        "also up": rf"{_NAME} may also go up",
+        "above": rf"{_NAME} may be above {_AMOUNT}",
+        "below": rf"{_NAME} may be below {_AMOUNT}",
+        "outside": rf"{_NAME} may be outside \[(?P<low>[^\]]+?), (?P<high>[^\]]+)\]",
+        "delta more": rf"{_NAME} may change by more than {_AMOUNT}",
+        "any steps": rf"{_NAME} may change by any amount",
+        "alone": rf"{_NAME} may change without (?P<value>.+)",
+        "refuses": rf"{_NAME} may refuse",
+        "fewer": r"fewer than (?P<value>\w+) of (?P<name>.+) may accept",
         "range": rf"{_NAME} in \[(?P<low>[^,]+), (?P<high>[^\]]+)\]",
         "none of": rf"{_NAME} not in \((?P<value>[^()]+)\)",
         "one of": rf"{_NAME} in \((?P<value>[^()]+)\)",
@@ -48,7 +62,11 @@ _FORMS = {
         "accepts": rf"{_NAME} accepts",
     }.items()
 }
-"""The forms of sentences about features; the first that fits."""
+"""The forms of sentences about features, constraints and what holds without one; the first that fits."""
+_OF_ONE = {"one of": "=", "none of": "!="}
+"""What a list of one value amounts to."""
+_OTHER = re.compile(rf"{_NAME} may be other than (?P<value>.+)")
+_DROPPED = re.compile(r"the rule '(?P<rule>(?:(?!' is dropped).)+)' is dropped")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +82,8 @@ class RulePhrases:
     joined: Mapping[str, str]
     sums: Mapping[str, str]
     forms: Mapping[str, str]
+    dropped: str
+    """A rule that does not hold any longer."""
     counts: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -74,7 +94,13 @@ ENGLISH = RulePhrases(
     otherwise="{case}, otherwise {rest}",
     joined={"or": " or ", "and": " and "},
     sums={"<=": "is at most", ">=": "is at least", "=": "is"},
+    dropped="this rule is dropped: {}",
     forms={
+        "above": "{name} may be above {value}",
+        "below": "{name} may be below {value}",
+        "outside": "{name} may be outside {low} to {high}",
+        "other": "{name} may be other than {value}",
+        "delta more": "{name} may change by more than {value}",
         "range": "{name} is from {low} to {high}",
         "none of": "{name} is none of {value}",
         "one of": "{name} is one of {value}",
@@ -93,20 +119,34 @@ GERMAN = RulePhrases(
     case="wenn gilt: {condition}, dann gilt: {then}",
     otherwise="{case}, sonst: {rest}",
     joined={"or": " oder ", "and": " und "},
-    sums={"<=": "zusammen höchstens", ">=": "zusammen mindestens", "=": "zusammen genau"},
+    sums={"<=": "sind zusammen höchstens", ">=": "sind zusammen mindestens", "=": "sind zusammen genau"},
+    dropped="diese Regel entfällt: {}",
     forms={
+        "one change more": "mehr als eine Änderung ist erlaubt",
+        "changes more": "mehr als {value} Änderungen sind erlaubt",
+        "also down": "{name} darf auch sinken",
+        "also up": "{name} darf auch steigen",
+        "above": "{name} darf über {value} liegen",
+        "below": "{name} darf unter {value} liegen",
+        "outside": "{name} darf außerhalb von {low} bis {high} liegen",
+        "other": "{name} darf etwas anderes sein als {value}",
+        "delta more": "{name} darf sich um mehr als {value} ändern",
+        "any steps": "{name} darf sich um beliebige Beträge ändern",
+        "alone": "{name} darf sich ohne {value} ändern",
+        "refuses": "{name} darf ablehnen",
+        "fewer": "weniger als {value} von {name} dürfen zustimmen",
         "fixed": "{name} bleibt, wie es ist",
         "up": "{name} darf nur steigen",
         "down": "{name} darf nur sinken",
         "free": "{name} darf sich ändern",
-        "range": "{name} von {low} bis {high}",
+        "range": "{name} liegt im Bereich von {low} bis {high}",
         "none of": "{name} ist keines von: {value}",
         "one of": "{name} ist eines von: {value}",
         "follows": "{name} ergibt sich aus: {value}",
-        ">": "{name} mehr als {value}",
-        "<": "{name} weniger als {value}",
-        ">=": "{name} mindestens {value}",
-        "<=": "{name} höchstens {value}",
+        ">": "{name} ist größer als {value}",
+        "<": "{name} ist kleiner als {value}",
+        ">=": "{name} ist mindestens {value}",
+        "<=": "{name} ist höchstens {value}",
         "=": "{name} ist {value}",
         "!=": "{name} ist nicht {value}",
         "delta": "{name} ändert sich um höchstens {value}",
@@ -172,6 +212,13 @@ def _worded(rule: str, names: Naming, say: RulePhrases) -> str:
     """A constraint in words; empty where there is no form for it."""
     if case := re.fullmatch(r"if (.+?) then (.+)", rule):
         return say.case.format(condition=rule_in(case[1], names), then=rule_in(case[2], names))
+    if " may " in rule and " and " in rule and QUOTE not in rule:  # several constraints that are dropped
+        return say.joined["and"].join(rule_in(one, names) for one in rule.split(" and "))
+    if other := _OTHER.fullmatch(rule):
+        parts = _parts("other", {**other.groupdict(), "value": other["value"].replace(" or ", ", ")}, names, say)
+        return say.forms["other"].format(**parts)
+    if dropped := _DROPPED.fullmatch(rule):
+        return say.dropped.format(rule_in(dropped["rule"], names))
     for word, joint in say.joined.items():
         several = rule.split(f" {word} ")
         if len(several) > 1 and not set("()'") & set(rule):
@@ -184,6 +231,8 @@ def _worded(rule: str, names: Naming, say: RulePhrases) -> str:
         return ""
     for form, pattern in _FORMS.items():
         if found := pattern.fullmatch(rule):
+            if form in _OF_ONE and ", " not in found["value"]:
+                return _worded(f"{found['name']} {_OF_ONE[form]} {found['value']}", names, say)
             words = say.forms.get(form, "")
             return words and words.format(**_parts(form, found.groupdict(), names, say))
     return ""
@@ -220,10 +269,13 @@ def _value(text: str, names: Naming, feature: str) -> str:
     called = names.label(bare)
     if called != bare:
         return PHRASES[names.language].label.format(called)
+    if re.search(r" [*+-] ", text):
+        return names.labelled(text)
     if not _NUMBER.fullmatch(text) or names.option(feature, text) != text:
         return names.option(feature, text)
     unit = names.unit(feature)
-    return amount(float(text) if "." in text else int(text), unit, names.language, counted=bool(unit))
+    plain = text.replace(",", "")
+    return amount(float(plain) if "." in plain else int(plain), unit, names.language, counted=bool(unit))
 
 
 def rules_in(rules: Sequence[str], names: Naming) -> list[str]:

@@ -161,7 +161,7 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
     if not all(isinstance(v, str | bool | int | float) for v in distinct):
         raise SchemaError(f"Column '{name}' holds values that are neither text, numbers nor booleans.")
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in distinct)
-    note = f"; missing in {missing} rows, which a model must be able to take" if missing else ""
+    note = f"; missing in {_rows(missing)}, which a model must be able to take" if missing else ""
     if len(distinct) == 2 and not missing:
         return _binary(name, distinct)
     code = numeric and _CODE.search(name) is not None
@@ -200,11 +200,15 @@ def _names(name: str, distinct: list[Any], missing: int) -> tuple[Feature, str, 
     if missing:
         options.append(None)
     why = f"{len(distinct)} different {'codes, which are names and not amounts' if code else 'values'}"
-    why += f"; missing ({missing} rows) is a category too" if missing else ""
+    why += f"; missing ({_rows(missing)}) is a category too" if missing else ""
     marker = next((v for v in distinct if isinstance(v, str) and v.strip().lower() in MARKERS), None)
     why += f"; {shown(marker)} may mean missing (csv: --missing {shown(marker)})" if marker else ""
     why += "; if they are amounts, give the column as numbers" if digits else ""
     return Categorical(name, tuple(options)), "categorical", why + "; declare it ordinal if it has an order"
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row" if count == 1 else f"{count:,} rows"
 
 
 def _binary(name: str, distinct: list[Any]) -> tuple[Feature, str, str]:

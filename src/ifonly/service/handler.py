@@ -43,7 +43,7 @@ from ifonly.service.requests import (
     read_query_request,
     read_rule_request,
 )
-from ifonly.service.suggestions import suggestions
+from ifonly.service.suggestions import blamed, suggestions
 from ifonly.solvers.search.search import SEARCHES
 
 JSON, HTML, BINARY = "application/json", "text/html; charset=utf-8", "application/octet-stream"
@@ -171,6 +171,7 @@ class Handler:
             return None
         data = {
             **_answer_json(request, answer, str(answer)),
+            "blame": blamed(answer, request.language),
             "help": suggestions(request.registered.explainer, request.query, answer, request.language),
             "seconds": round(time.perf_counter() - started, 6),
         }
@@ -187,6 +188,7 @@ class Handler:
             "answers": [_answer_json(request, one, exact[k], further=k > 0) for k, one in enumerate(answers)],
             "ending": answers.ending,
             "proven": answers.proven,
+            "blame": blamed(answers.ended, request.language),
             "help": suggestions(request.registered.explainer, request.query, answers.ended, request.language),
             "seconds": round(time.perf_counter() - started, 6),
         }

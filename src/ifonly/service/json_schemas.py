@@ -156,12 +156,13 @@ def _answer_responses() -> dict[str, JsonSchema]:
         "guarantee": {**TEXT, "description": "What is proven, in plain words."},
         "path": nullable(ref("Path")),
     }
+    none = {"blame": array_of(TEXT), "help": array_of(ref("Suggestion"))}
     return {
         "ExplainedAnswer": object_of(one),
-        "ExplainResponse": object_of({**one, "help": array_of(ref("Suggestion")), "seconds": NUMBER}),
+        "ExplainResponse": object_of({**one, **none, "seconds": NUMBER}),
         "DiverseResponse": object_of({"answers": array_of(ref("ExplainedAnswer")), "ending": TEXT, "proven": FLAG,
-                                      "help": array_of(ref("Suggestion")), "seconds": NUMBER}),
-        "Suggestion": object_of({"words": TEXT, "sentence": TEXT, "query": {
+                                      **none, "seconds": NUMBER}),
+        "Suggestion": object_of({"words": TEXT, "said": TEXT, "sentence": TEXT, "query": {
             **nullable(ref("Query")), "description": "The query in which that is allowed; null where a rule of the "
                                                      "organisation rules it out."}}),
         "Path": object_of({"score_margin": array_of(NUMBER),

@@ -8,7 +8,9 @@ from typing import Any
 from ifonly.explainer import Explainer
 from ifonly.problem.query import Query, read_constraints
 from ifonly.results import Answer, NoneExists
+from ifonly.results.localised import naming
 from ifonly.results.plain_language import possible
+from ifonly.results.rule_language import rule_in, rules_in
 
 
 def suggestions(explainer: Explainer, query: Query, answer: Answer | None, language: str) -> list[dict[str, Any]]:
@@ -20,11 +22,19 @@ def suggestions(explainer: Explainer, query: Query, answer: Answer | None, langu
     return [
         {
             "words": one.words,
+            "said": rule_in(one.words, naming(answer, language)),
             "sentence": possible(answer, one, language),
             "query": _relaxed(query, own, everybody, one.dropped),
         }
         for one in answer.reasons.relaxations
     ]
+
+
+def blamed(answer: Answer | None, language: str) -> list[str]:
+    """The constraints that conflict, in the words of the language."""
+    if not isinstance(answer, NoneExists) or answer.reasons is None:
+        return []
+    return rules_in(answer.reasons.blame, naming(answer, language))
 
 
 def _relaxed(query: Query, own: list[str], everybody: set[str], dropped: tuple[str, ...]) -> dict[str, Any] | None:

@@ -160,11 +160,18 @@ def _said(given: Any, held: str | tuple[str, ...], schema: Schema) -> Input:
     """One of several inputs, by what the user said that it holds."""
     kind, dims = _kind(given), given.type.tensor_type.shape.dim
     named = NamedInput.of(given.name, held, schema)
-    width = int(dims[1].dim_value) if len(dims) > 1 else 1
-    if kind == TEXT or len(dims) > 2 or (len(dims) > 1 and width not in (0, len(named.features))):
+    width, count = int(dims[1].dim_value) if len(dims) > 1 else 1, len(named.features)
+    if kind == TEXT or len(dims) > 2:
         raise ModelError(
-            f"The input '{given.name}' of the ONNX model holds {width} columns of {kind}, which {len(named.features)} "
-            f"features as numbers do not fill."
+            f"The input '{given.name}' of the ONNX model holds {kind} in {len(dims)} dimensions; features are given "
+            f"as numbers in a table of columns."
+        )
+    if len(dims) > 1 and width not in (0, count):
+        are = "is" if count == 1 else "are"
+        raise ModelError(
+            f"The input '{given.name}' of the ONNX model has {width} columns, and {count} {are} "
+            f"named; name one for each: a feature (of its options, the code) or a column of the schema "
+            f"({some_of(schema.columns)})."
         )
     if not kind.startswith("float") and not named.integers(schema):
         raise ModelError(

@@ -16,7 +16,7 @@ import { t } from "./words.js";
  * @typedef {import("./service.js").PredictResponse} PredictResponse
  * @typedef {import("./service.js").Query} Query
  * @typedef {import("./service.js").Value} Value
- * @typedef {{ answers: ExplainedAnswer[], help: Suggestion[], ending: string, seconds: number }} Shown
+ * @typedef {{ answers: ExplainedAnswer[], blame: string[], help: Suggestion[], ending: string, seconds: number }} Shown
  */
 
 export class AnswerView {
@@ -41,7 +41,7 @@ export class AnswerView {
   /** @param {ExplainResponse | DiverseResponse} response */
   show(response) {
     const many = "answers" in response;
-    this.result = { answers: many ? response.answers : [response], help: response.help, ending: many ? response.ending : "", seconds: response.seconds };
+    this.result = { answers: many ? response.answers : [response], blame: response.blame, help: response.help, ending: many ? response.ending : "", seconds: response.seconds };
     if (this.way >= this.result.answers.length) this.way = 0;
     this.drawWays();
     this.draw();
@@ -81,14 +81,12 @@ export class AnswerView {
 
   /** @param {Answer | null} answer @param {Shown} result */
   drawNone(answer, result) {
-    const said = (/** @type {string} */ words) => labelled(this.about.schema.features, words);
-    const blame = answer?.reasons?.blame ?? [];
-    const inTheWay = blame.length ? blame.map((words) => el("li", {}, said(words))) : [el("li", {}, t("blame_model"))];
+    const inTheWay = result.blame.length ? result.blame.map((words) => el("li", {}, words)) : [el("li", {}, t("blame_model"))];
     byId("blame").replaceChildren(...inTheWay);
-    const helps = result.help.map(({ words, sentence, query }) => {
+    const helps = result.help.map(({ words, said: stated, sentence, query }) => {
       const then = answer?.reasons?.relaxations.find((one) => one.words === words)?.changes.map((change) => this.changeWords(change));
-      return el("li", {}, el("div", {}, el("b", {}, said(words)), ...(then ?? [el("p", { class: "soft" }, sentence)]), query ? null : el("p", { class: "soft" }, t("organisation"))),
-        query ? el("button", { type: "button", class: "main", click: () => this.act.allow(query) }, t("allow"), el("span", { class: "unseen" }, `: ${said(words)}`)) : null);
+      return el("li", {}, el("div", {}, el("b", {}, stated), ...(then ?? [el("p", { class: "soft" }, sentence)]), query ? null : el("p", { class: "soft" }, t("organisation"))),
+        query ? el("button", { type: "button", class: "main", click: () => this.act.allow(query) }, t("allow"), el("span", { class: "unseen" }, `: ${stated}`)) : null);
     });
     byId("helps").replaceChildren(...(helps.length ? helps : [el("li", { class: "soft" }, t("helps_none"))]));
   }
@@ -200,7 +198,7 @@ export class AnswerView {
   /** What a reader says of it. */
   get words() {
     const first = this.result?.help[0];
-    return byId("sentence").textContent + (first && byId("none").hidden === false ? ` ${t("helps")}: ${labelled(this.about.schema.features, first.words)}` : "");
+    return byId("sentence").textContent + (first && byId("none").hidden === false ? ` ${t("helps")}: ${first.said}` : "");
   }
 }
 

@@ -24,9 +24,9 @@ import { t } from "./words.js";
  *   reasons?: { blame: string[], minimal: boolean, note: string, relaxations: { words: string, changes: Change[] }[] } | null }} Answer
  * @typedef {{ score_margin: number[], changes: [number, string][], decision: Value }} Path
  * @typedef {{ answer: Answer, sentence: string, exact: string, guarantee: string, path: Path | null }} ExplainedAnswer
- * @typedef {{ words: string, sentence: string, query: Query | null }} Suggestion
- * @typedef {ExplainedAnswer & { help: Suggestion[], seconds: number }} ExplainResponse
- * @typedef {{ answers: ExplainedAnswer[], ending: string, proven: boolean, help: Suggestion[], seconds: number }} DiverseResponse
+ * @typedef {{ words: string, said: string, sentence: string, query: Query | null }} Suggestion
+ * @typedef {ExplainedAnswer & { blame: string[], help: Suggestion[], seconds: number }} ExplainResponse
+ * @typedef {{ answers: ExplainedAnswer[], ending: string, proven: boolean, blame: string[], help: Suggestion[], seconds: number }} DiverseResponse
  * @typedef {{ recourse: { actions: (Change & { held: boolean })[], answer: Answer }, sentence: string, exact: string, seconds: number }} RecourseResponse
  * @typedef {{ decision: Value, score_margin: number | null, probabilities: Record<string, number> | null }} PredictResponse
  * @typedef {{ lower: number, upper: number | null, nodes: number, seconds: number }} Bounds
