@@ -226,3 +226,13 @@ def test_audits_that_make_no_sense(run, words, said) -> None:
 def test_the_shipped_networks_speak_in_log_odds() -> None:
     for name in ("adult", "compas", "credit"):
         assert Explainer(network(name)).model.probabilities is not None
+
+
+def test_options_name_features_by_their_labels(run) -> None:
+    """Of any language of the schema."""
+    by_name = answers(run(*COMPAS, "--row", 1, "--fix", "PriorsCount,AgeGroup", "--json"))
+    for labels in ("number of prior offences, age group", "Zahl der Vorstrafen,Altersgruppe"):
+        by_label = answers(run(*COMPAS, "--row", 1, "--fix", labels, "--json"))
+        assert [a["constraints"] for a in by_label] == [a["constraints"] for a in by_name]
+        assert [a["distance"] for a in by_label] == [a["distance"] for a in by_name]
+    assert "did you mean" in run(*COMPAS, "--row", 1, "--fix", "PriorCount").stderr

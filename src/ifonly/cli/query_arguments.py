@@ -175,8 +175,19 @@ def _mark(options: Mapping[str, Any]) -> DecimalMark:
 
 
 def named(words: Sequence[str], schema: Schema) -> list[str]:
-    """The features that an option names: each text is one, or several with commas between them."""
-    return [name for text in words for name in ([text] if text in schema.names else listed(text) or [text])]
+    """The features that an option names: each text is one, or several with commas between them; by name or by label."""
+    found = (
+        name
+        for text in words
+        for name in ([text] if _of_label(text, schema) in schema.names else listed(text) or [text])
+    )
+    return [_of_label(name, schema) for name in found]
+
+
+def _of_label(text: str, schema: Schema) -> str:
+    """The name of the only feature with this label; a name, and anything else, as it is."""
+    behind = [f.name for f in schema.features if text in f.labels]
+    return behind[0] if len(behind) == 1 and text not in schema.names else text
 
 
 def read_methods(words: str | None) -> tuple[Method | None, ...]:
