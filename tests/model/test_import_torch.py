@@ -284,7 +284,7 @@ def test_other_refusals(schema: Schema) -> None:
     probability = nn.Sequential(nn.Linear(COLUMNS, 1), nn.Sigmoid())
     with pytest.raises(UnsupportedModel, match="Sigmoid is not piecewise linear, so its output cannot be a prediction"):
         import_model(probability, schema, regression=True)
-    with pytest.raises(ModelError, match=r"has 1 output\(s\), but 3 class names"):
+    with pytest.raises(ModelError, match="decides between 2 classes, but 3 class names were given"):
         import_model(probability, schema, classes=(1, 2, 3))
     with pytest.raises(ModelError, match="must be a torch.nn.Module; got Tensor"):
         import_model(torch.zeros(3), schema)
