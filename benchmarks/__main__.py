@@ -18,6 +18,7 @@ from benchmarks.suites import (
     first,
     invariants,
     limits,
+    measure,
     method_table,
     models,
     one_call,
@@ -39,9 +40,9 @@ from benchmarks.suites import (
 )
 
 PARTS = (
-    search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, one_call, limits, invariants, possible, chains, robust, retraining, trees, tree_race, reals_trees, smooth,
-    reals, audit, audit_stream, population, desk, why, causes, models,
+    search, scale, deployed, paper, peers, report, publish, measure, certificates, method_table, agreement, diversity,
+    rules, first, one_call, limits, invariants, possible, chains, robust, retraining, trees, tree_race, reals_trees,
+    smooth, reals, audit, audit_stream, population, desk, why, causes, models,
 )  # fmt: skip
 
 
