@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import platform
+import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -15,9 +16,12 @@ import numpy as np
 
 import ifonly
 from benchmarks.asking.contestants import solver_version
+from benchmarks.terminal import ROOT
 from ifonly.datasets.dataset import SEED
 from ifonly.results import Stop, StoppedBy
 
+COMMIT_MARK = " at "
+"""Between the version and the commit, among the versions of a record."""
 NOT_RUN = "not run"
 """The status of a row that nobody was asked about, because the rows before it ran into their limit."""
 
@@ -124,9 +128,25 @@ def spent(record: Record) -> float:
 @cache
 def versions(method: str) -> str:
     """Everything that a timing may depend on."""
-    parts = [f"ifonly {ifonly.__version__}", f"python {platform.python_version()}", f"numpy {np.__version__}"]
+    ours = f"ifonly {ifonly.__version__}{COMMIT_MARK}{commit()}"
+    parts = [ours, f"python {platform.python_version()}", f"numpy {np.__version__}"]
     parts += [solver_version(method)] if solver_version(method) else []
     return "; ".join([*parts, f"{platform.system()} {platform.machine()}"])
+
+
+@cache
+def commit() -> str:
+    """The commit that is measured, with a plus where files differ from it."""
+    shown = subprocess.run(
+        ["git", "describe", "--always", "--abbrev=8", "--dirty=+"], cwd=ROOT, capture_output=True, text=True
+    )
+    return shown.stdout.strip() or "unknown"
+
+
+def commits(found: Iterable[Record]) -> list[str]:
+    """The commits of these records, in the order in which they occur; none of records that are too old to have one."""
+    parts = (part for record in found for part in record.versions.split("; ") if COMMIT_MARK in part)
+    return list(dict.fromkeys(part.partition(COMMIT_MARK)[2] for part in parts))
 
 
 def path_of(results: Path, suite: str) -> Path:

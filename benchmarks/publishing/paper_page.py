@@ -40,9 +40,9 @@ INK = "#767676"
 
 
 def write(results: Path, docs: Path) -> list[Path]:
-    """Write page and figures from the records that are there; nothing without any."""
+    """Write page and figures, if there are records of all experiments; nothing otherwise."""
     found = {figure: records.read(records.path_of(results, suite(figure))) for figure in FIGURES}
-    if not any(found.values()):
+    if not all(found.values()):
         return []
     images = docs / "images"
     images.mkdir(parents=True, exist_ok=True)

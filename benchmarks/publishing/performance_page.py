@@ -1,4 +1,7 @@
-"""The table of docs/performance.md: per claim a figure and the command that measured it. No records, no claim."""
+"""The table of docs/performance.md: per claim a figure, the command that measured it, and the commit that was measured.
+
+A line whose command has no records here stays as it was written, with its commit.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +37,51 @@ def write(results: Path, path: Path) -> Path:
     """Write the claims of all records that are there between the marks of the page."""
     names = [*(suite(figure) for figure in FIGURES), "peers", *OTHERS]
     found = {name: records.read(records.path_of(results, name)) for name in names}
-    rows = [row for make in MAKERS for row in make(found)]
-    table = [
-        "| claim | figure | command |",
-        "|---|---|---|",
-        *(f"| {claim} | {figure} | `{command}` |" for claim, figure, command in rows),
-    ]
     text = path.read_text(encoding="utf-8") if path.exists() else f"{BEGIN}\n{END}\n"
     before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    inside = "\n".join(table) + "\n\n" + _conditions(found, machine(results))
-    path.write_text(f"{before}{BEGIN}\n{inside}{END}{after}", encoding="utf-8")
+    inside, _, after = rest.partition(END)
+    fresh = [_line(row, _commit(row[2], found)) for make in MAKERS for row in make(found)]
+    lines = ["| claim | figure | command | commit |", "|---|---|---|---|", *_merged(_table_lines(inside), fresh)]
+    conditions = _conditions(found, machine(results)) or inside.rpartition("|\n")[2].lstrip()
+    path.write_text(before + "\n".join([BEGIN, *lines, "", conditions]) + END + after, encoding="utf-8")
     return path
+
+
+def _line(row: Row, commit: str) -> str:
+    claim, figure, command = row
+    return f"| {claim} | {figure} | `{command}` | {commit} |"
+
+
+def _commit(command: str, found: CheckedResult) -> str:
+    """The commits whose records a command has left."""
+    words = command.split()
+    kind, only = words[3], words[-1]
+    names = [name for name in found if name == kind or name.startswith(f"{kind}_")] if len(words) == 4 else [only]
+    if kind == "paper" and len(words) > 4:
+        names = [suite(only)]
+    seen = dict.fromkeys(commit for name in names for commit in records.commits(found[name]))
+    return ", ".join(f"`{commit}`" for commit in seen) or "not recorded"
+
+
+def _table_lines(inside: str) -> list[str]:
+    """The claims that the page has."""
+    return [line for line in inside.splitlines() if line.count(" | ") >= 3 and not line.startswith("| claim |")]
+
+
+def _command_of(line: str) -> str:
+    return line.split(" | ")[2]
+
+
+def _merged(old: list[str], fresh: list[str]) -> list[str]:
+    """The fresh lines, each command's where the page had its first, and the old lines of all other commands."""
+    by_command: dict[str, list[str]] = {}
+    for line in fresh:
+        by_command.setdefault(_command_of(line), []).append(line)
+    merged = []
+    for line in old:
+        command = _command_of(line)
+        merged += [line] if command not in {_command_of(new) for new in fresh} else by_command.pop(command, [])
+    return merged + [line for lines in by_command.values() for line in lines]
 
 
 OTHERS = ("size", "inputs", "rows", "throughput", "memory", "speed", "cold")

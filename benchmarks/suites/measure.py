@@ -20,6 +20,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from benchmarks.asking import records
 from benchmarks.terminal import ROOT, console, fresh_option, results_option
 
 IDLE = 0.5
@@ -41,9 +42,7 @@ class Part:
 
 
 PARTS = (
-    Part("paper-full", "paper --only full --fresh", "Claims", 5),
-    Part("paper-depth", "paper --only depth --fresh", "Claims", 6),
-    Part("paper-rest", "paper --only diversity --only sparsity --fresh", "Claims", 4),
+    Part("paper", "paper --fresh", "Claims, paper.md", 25),
     Part("speed", "search --only speed --archs 2x10 --rows 10 --fresh", "Claims", 6),
     Part("size", "scale --only size --fresh", "Claims", 6),
     Part("throughput", "scale --only inputs --only rows --only throughput --fresh", "Claims", 3),
@@ -57,18 +56,10 @@ PARTS = (
     Part("bootstraps", 'chains --rows 100 --only "bootstrap networks"', "Several models in one question", 2),
     Part("certificates", "certificates --ruled 12 --only network", "Certificates", 2),
     Part("collection", "certificates --collection 100 --norms l1", "Certificates", 2),
-    Part(
-        "reals", "reals --rows 4 --seconds 20 --shape 2x10 --shape 2x20 --shape 2x32", "Many real features", 4
-    ),
+    Part("reals", "reals --rows 4 --seconds 20 --shape 2x10 --shape 2x20 --shape 2x32", "Many real features", 4),
     Part("peers", "peers", "Claims", 60),
     Part("publish", "publish", "Claims", 1),
 )
-
-
-def _commit() -> str:
-    """The commit that is measured, with a plus where files differ from it."""
-    shown = subprocess.run(["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True)
-    return shown.stdout.strip() or "unknown"
 
 
 def _await_idle(load: float) -> float:
@@ -133,7 +124,7 @@ def command(
     if only_listed:
         out.print(_listing())
         return
-    folder, commit = results / "measure", _commit()
+    folder, commit = results / "measure", records.commit()
     folder.mkdir(parents=True, exist_ok=True)
     done = set() if fresh else _known(folder / RUNS, commit)
     asked = [part for part in PARTS if part.name in (only or [p.name for p in PARTS]) and part.name not in without]

@@ -130,11 +130,26 @@ def test_published_records_are_one_file_that_only_the_records_decide(tmp_path):
 
 def test_claims_are_written_between_the_marks_and_nowhere_else(tmp_path):
     page_path = tmp_path / "performance.md"
-    page_path.write_text(f"# By hand\n\n{performance_page.BEGIN}\nstale\n{performance_page.END}\n\nBy hand, too.\n")
+    page_path.write_text(f"# By hand\n\n{performance_page.BEGIN}\n{STALE}\n{performance_page.END}\n\nBy hand, too.\n")
     records.append(records.path_of(tmp_path, "cold"), [record(way=way) for way in ("cold", "warm")])
     text = performance_page.write(tmp_path, page_path).read_text(encoding="utf-8")
     assert text.startswith("# By hand\n") and text.endswith("\n\nBy hand, too.\n") and "stale" not in text
-    assert text.count("`python -m benchmarks search --only cold`") == 1
+    assert text.count("`python -m benchmarks search --only cold` | not recorded |") == 1
+    assert KEPT in text, "what has no records here stays as it was measured"
+
+
+KEPT = "| depth | 540 of 540 | `python -m benchmarks paper --only depth` | `c0ffee` |"
+STALE = f"{KEPT}\n| first answer | stale | `python -m benchmarks search --only cold` | `c0ffee` |"
+
+
+def test_a_claim_names_the_commit_that_was_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "commit", lambda: "beef")
+    records.versions.cache_clear()
+    measured = {"versions": records.versions("ours")}
+    records.versions.cache_clear()
+    records.append(records.path_of(tmp_path, "cold"), [record(way=way, **measured) for way in ("cold", "warm")])
+    text = performance_page.write(tmp_path, tmp_path / "performance.md").read_text(encoding="utf-8")
+    assert "`python -m benchmarks search --only cold` | `beef` |" in text
 
 
 def test_figures_keep_their_labels():

@@ -28,7 +28,7 @@ def test_a_part_that_was_measured_at_this_commit_is_left_out(tmp_path: Path, mon
         asked.append(words[3:])
         return subprocess.CompletedProcess(words, returncode=1 if "rules" in words else 0)
 
-    monkeypatch.setattr(measure, "_commit", lambda: "c0ffee")
+    monkeypatch.setattr(measure.records, "commit", lambda: "c0ffee")
     monkeypatch.setattr(measure.subprocess, "run", run)
     monkeypatch.setattr(measure, "_await_idle", lambda load: 0.0)
     options = ["measure", "--results", str(tmp_path), "--only", "rules", "--only", "possible"]
