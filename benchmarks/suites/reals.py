@@ -14,6 +14,7 @@ import json
 import math
 import time
 import warnings
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from functools import cache
 from itertools import chain
@@ -209,9 +210,13 @@ class Records:
     def of(self, cell: Cell, name: str, rows: int) -> list[Outcome]:
         return [self.outcomes[*cell.key, name, row] for row in range(rows)]
 
-    def measure(self, cell: Cell, name: str, rows: int, seconds: float, rounds: int) -> None:
-        """The outcomes of the first rows that are not there yet; of several rounds, the one that took least."""
-        missing = [row for row in range(rows) if not self._counts((*cell.key, name, row), seconds)]
+    def left_open(self, cell: Cell, rows: int) -> list[int]:
+        """The rows that our search has not proven."""
+        return [row for row, one in enumerate(self.of(cell, OURS, rows)) if not one.proven]
+
+    def measure(self, cell: Cell, name: str, rows: Iterable[int], seconds: float, rounds: int) -> None:
+        """The outcomes of these rows that are not there yet; of several rounds, the one that took least."""
+        missing = [row for row in rows if not self._counts((*cell.key, name, row), seconds)]
         if not missing:
             return
         question, points = cell.asked()
@@ -281,20 +286,38 @@ def _told(measured: Records, cell: Cell, name: str, rows: int) -> list[str]:
               help="Contestants; 'certificate' writes and checks certificates.")  # fmt: skip
 @click.option("--records", type=click.Path(dir_okay=False, path_type=Path), default=ROOT / "results" / "reals.jsonl",
               help="What was measured before and is added to.")  # fmt: skip
+@click.option("--open-only", is_flag=True, help="Ask the others only about the rows that our search leaves open.")
 # size: one option each
 def command(rows: int, seconds: float, families: tuple[str, ...], shapes: tuple[str, ...], norms: tuple[str, ...],
-            rounds: int, against: tuple[str, ...], records: Path) -> None:  # fmt: skip
+            rounds: int, against: tuple[str, ...], records: Path, open_only: bool) -> None:  # fmt: skip
     """Many real features: the search, the search without probing, and Gurobi."""
     load_kernels()
     if any("-" in shape for shape in shapes):
         SMOOTH_KERNELS.load()
     measured = Records(records)
     cells = [Cell(family, shape, norm) for shape in shapes for family in families for norm in norms]
-    for name in (OURS, FIRST, *against):  # our own answers first
+    for name in (OURS, FIRST) if open_only else (OURS, FIRST, *against):  # our own answers first
         for cell in cells:
-            measured.measure(cell, name, rows, SOON if name == FIRST else seconds, rounds)
+            measured.measure(cell, name, range(rows), SOON if name == FIRST else seconds, rounds)
             console().print(" | ".join((*cell.key, *_told(measured, cell, name, rows))))
-    _show(measured, cells, (OURS, *against), rows)
+    _show(measured, cells, (OURS,) if open_only else (OURS, *against), rows)
+    if open_only:
+        for cell in cells:
+            for name in against:
+                measured.measure(cell, name, measured.left_open(cell, rows), seconds, rounds)
+        _show_open(measured, cells, against, rows)
+
+
+def _show_open(measured: Records, cells: list[Cell], names: tuple[str, ...], rows: int) -> None:
+    """A line per row that our search leaves open: the bounds of each method, and its CPU seconds."""
+    table = Table("data", "network", "norm", "row", "method", "proven", "lower", "upper", "CPU s")
+    for cell in cells:
+        for row in measured.left_open(cell, rows):
+            for name in (OURS, *names):
+                one = measured.outcomes[*cell.key, name, row]
+                figures = (f"{one.lower:.6g}", f"{one.upper:.6g}", f"{one.seconds:.1f}")
+                table.add_row(*cell.key, str(row), name, "yes" if one.proven else "no", *figures)
+    console().print(table)
 
 
 def _show(measured: Records, cells: list[Cell], names: tuple[str, ...], rows: int) -> None:
