@@ -14,7 +14,6 @@ learned is only which rows count as plausible.
 
 from __future__ import annotations
 
-from ifonly.explainer import explain_correlated
 from ifonly.problem.learned import (
     CorrelatedWithin,
     LocalOutlierFactor,
@@ -35,7 +34,6 @@ __all__ = [
     "Near",
     "NumberGivenOption",
     "OptionsTogether",
-    "explain_correlated",
     "inliers",
     "pairs",
     "reconstructed",

@@ -27,7 +27,7 @@ from ifonly import (
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.methods import Enumerate, Search
 from ifonly.model import network_model
-from ifonly.plausibility import LocalOutlierFactor, Mahalanobis, Near, explain_correlated, pairs, support
+from ifonly.plausibility import LocalOutlierFactor, Mahalanobis, Near, pairs, support
 from ifonly.problem import Query
 from ifonly.problem.distance_rules import unrolled
 from ifonly.problem.parts import UnrolledColumns
@@ -197,7 +197,7 @@ def test_the_correlated_cost(method: Method) -> None:
             return cost.between(SMALL.row(before), SMALL.row(row))
 
         least = best(explainer, person, length, lambda row: True)
-        answer = explain_correlated(explainer.using(method), person, cost)
+        answer = explainer.using(method).explain_correlated(person, cost)
         assert answer.status == "nearest"
         assert answer.upper == pytest.approx(least, rel=2e-6)
         assert answer.upper == pytest.approx(cost.between(person, answer.counterfactual))
