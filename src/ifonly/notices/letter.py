@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from ifonly.errors import FileError, QuestionError
 from ifonly.printing import shown
-from ifonly.results.plain_language import language_of
+from ifonly.results.languages import language_of
 from ifonly.schema.arguments import path_of
 
 NoticeForm: TypeAlias = Literal["c-1", "c-4", "gdpr", "ai-act"]

@@ -15,8 +15,9 @@ from ifonly.results.amounts import amount
 from ifonly.results.answer import Answer, Change, Failed, Nearest, NoneExists
 from ifonly.results.answers import Answers
 from ifonly.results.diverse_answers import DiverseAnswers
+from ifonly.results.languages import Language, language_of
 from ifonly.results.localised import localised, naming
-from ifonly.results.plain_language import Language, change_of, guarantee, language_of, plain_language
+from ifonly.results.plain_language import change_of, guarantee, plain_language
 from ifonly.results.rule_language import rules_in
 from ifonly.results.sentences import under
 

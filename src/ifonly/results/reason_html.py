@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ifonly.html.fragments import bullets, document, facts, fragment, paragraph, table, words
 from ifonly.results.amounts import amount
+from ifonly.results.languages import language_of
 from ifonly.results.localised import localised, naming
-from ifonly.results.plain_language import language_of
 from ifonly.results.reason_language import PHRASES, ReasonPhrases, changed_to, reason_sentence
 from ifonly.results.rule_language import rules_in
 from ifonly.results.sufficient import SufficientReason, SufficientReasons

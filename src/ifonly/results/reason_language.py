@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import get_args
 
 from ifonly.errors import QuestionError
-from ifonly.printing import escaped, shown
+from ifonly.printing import capitalised, escaped, shown
 from ifonly.problem.target import THE_DECISION
 from ifonly.results.amounts import amount
 from ifonly.results.answer import Change, show
+from ifonly.results.languages import Language, language_of
 from ifonly.results.localised import localised, localised_changes, naming
-from ifonly.results.plain_language import Language, enumerated, language_of, named_feature
+from ifonly.results.plain_language import enumerated, named_feature
 from ifonly.results.rule_language import rules_in
 from ifonly.results.sufficient import Sufficient, SufficientReason, SufficientReasons
 from ifonly.results.target_language import decision_in, goal_in
@@ -143,7 +144,7 @@ def reason_sentence(told: SufficientReasons, language: str = "en", subject: str 
         features = [feature_value(told, name, say) for name in told.features]
         frame = phrases.nothing if not features else phrases.one if len(features) == 1 else phrases.several
         start = frame.format(features=enumerated(features, say) if features else "", outcome=outcome)
-        parts.append(start[:1].upper() + start[1:])
+        parts.append(capitalised(start))
         parts += [getattr(phrases, told.status)] if features else []
     parts += [phrases.within.format("; ".join(rules_in(told.within, names)))] if told.within else []
     parts += [phrases.missing.format(", ".join(map(told.label, told.missing)))] if told.missing else []
