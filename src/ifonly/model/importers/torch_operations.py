@@ -29,7 +29,7 @@ Handler: TypeAlias = Callable[..., Any]
 # ---------------------------------------------------------------------- arithmetic
 
 
-def _linear(call: TorchCall, input: Flow, weight: Any, bias: Any = None) -> Flow:  # noqa: A002 torch's own name
+def _linear(call: TorchCall, input: Flow, weight: Any, bias: Any = None) -> Flow:
     return flows.matmul(call, input, number(weight).T, None if bias is None else number(bias))
 
 
@@ -110,7 +110,7 @@ def _reduction(how: Reduction) -> Handler:
 
 
 def _max_pool(
-    call: TorchCall, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,  # noqa: A002 torch's own name
+    call: TorchCall, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     size, step, pad, spread = (
