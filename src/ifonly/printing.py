@@ -40,6 +40,11 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says."""
+    return str(error).strip().partition("\n")[0]
+
+
 def quoted(text: str, most: int = MOST) -> str:
     """The text in quotes, printable, its own quotes escaped, and cut after `most` characters."""
     inside = escaped(text[:most].replace("\\", "\\\\").replace("'", "\\'"))

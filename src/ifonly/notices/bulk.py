@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError, QuestionError, RowError
+from ifonly.files import file_errors
 from ifonly.notices.letter import Letter, kept_fields
 from ifonly.notices.one_notice import FORMAT, VERSION, NoticeRequest, annex_text, checked_letter
 from ifonly.notices.pages import MOST_PEOPLE, NoticePages
@@ -137,13 +138,11 @@ def read_notices(path: str | Path) -> Iterator[tuple[dict[str, Any], dict[str, A
     """The record and the annex of everybody who has a notice, one after the other."""
     place = path_of(path)
     try:
-        with place.open("r", encoding="utf-8") as file:
+        with file_errors(f"read the notices '{place}'"), place.open("r", encoding="utf-8") as file:
             for number, line in enumerate(iter(lambda: file.readline(MOST_LINE), ""), 1):
                 record = _record(line, place, number)
                 if (annex := record.pop("annex")) is not None:
                     yield record, annex
-    except OSError as error:
-        raise FileError(f"Cannot read the notices '{place}': {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise FileError(f"'{place}' is not UTF-8 text.") from None
 
@@ -185,10 +184,8 @@ def write_pages(path: str | Path, folder: str | Path, letter: Letter | str = "c-
     The letter's template is used; form, language and fields are those that the notices were made with.
     """
     pages, place, count = _Pages(letter), path_of(folder), 0
-    try:
+    with file_errors(f"write to the folder '{place}'"):
         place.mkdir(exist_ok=True)
-    except OSError as error:
-        raise FileError(f"Cannot write to the folder '{place}': {error.strerror or error}.") from None
     for record, annex in read_notices(path):
         name = page_name(record)
         write_whole(place / name, pages.of(annex).page(annex).encode("utf-8"))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from ifonly.errors import FileError, QuestionError
+from ifonly.files import file_errors
 from ifonly.printing import shown
 from ifonly.results.languages import language_of
 from ifonly.schema.arguments import path_of
@@ -153,11 +154,8 @@ class Letter:
         if self.template is None:
             return None
         path = path_of(self.template)
-        try:
-            with path.open("rb") as file:
-                content = file.read(MOST_TEMPLATE + 1)
-        except OSError as error:
-            raise FileError(f"Cannot read the template '{path}': {error.strerror or error}.") from None
+        with file_errors(f"read the template '{path}'"), path.open("rb") as file:
+            content = file.read(MOST_TEMPLATE + 1)
         if len(content) > MOST_TEMPLATE:
             raise FileError(f"'{path}' is larger than the {MOST_TEMPLATE >> 10} KiB that a template may have.")
         try:
