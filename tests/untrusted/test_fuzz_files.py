@@ -67,7 +67,7 @@ def test_weights_in_a_pipe_are_not_waited_for(tmp_path: Path) -> None:
     onnx.save(proto, tmp_path / name, save_as_external_data=True, location="w.bin", size_threshold=0)
     (tmp_path / "w.bin").unlink()
     os.mkfifo(tmp_path / "w.bin")
-    with pytest.raises(FileError, match="which is no file"):
+    with pytest.raises(FileError, match="which is not a file"):
         load_model(tmp_path / name, SCHEMA)
 
 

@@ -290,7 +290,7 @@ def manifest_of(place: OutputPaths) -> dict[str, Any] | None:
     for part in data["parts"]:
         fields = {"name": str, "first": int, "rows": int, "sha256": str}
         if not isinstance(part, dict) or not all(isinstance(part.get(name), kind) for name, kind in fields.items()):
-            raise FileError(f"'{place.manifest}' names a part that is none: {shown(part)}.")
+            raise FileError(f"'{place.manifest}' names what is not a part: {shown(part)}.")
         if not is_part(part["name"]):
             raise FileError(f"'{place.manifest}' names a part outside of its folder: {shown(part['name'])}.")
     return dict(data)

@@ -102,8 +102,8 @@ class _Phrasing:
         if answer.already:
             return " ".join([capitalised(self.phrases.already.format(**about)), *self._broken()])
         smaller = say.nothing_else_smaller if self.further else say.nothing_smaller
-        told = smaller if isinstance(answer, Nearest) else say.maybe_smaller
-        return " ".join([self.consequence(), told, *self._broken()])
+        closing = smaller if isinstance(answer, Nearest) else say.maybe_smaller
+        return " ".join([self.consequence(), closing, *self._broken()])
 
     def _broken(self) -> list[str]:
         """The rules that the row breaks as it stands, with what people call the features."""
@@ -138,8 +138,8 @@ class _Phrasing:
     def _all(self, changes: Sequence[Change]) -> str:
         own = [change for change in changes if not change.follows]
         with_it = [self._followed(change) for change in changes if change.follows and own]
-        told = self._listed([self._changed(change) for change in own or changes])
-        return f"{told} {self.language.with_it.format(self._listed(with_it))}" if with_it else told
+        text = self._listed([self._changed(change) for change in own or changes])
+        return f"{text} {self.language.with_it.format(self._listed(with_it))}" if with_it else text
 
     def _listed(self, several: Sequence[str]) -> str:
         return enumerated(several, self.language)

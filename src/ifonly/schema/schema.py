@@ -193,7 +193,7 @@ class Schema:
     def index(self, name: str) -> int:
         """The position of a feature, or a SchemaError that suggests the name that was meant."""
         if not isinstance(name, str):
-            raise SchemaError(f"A feature is named by a text; {shown(name)} names none.")
+            raise SchemaError(f"A feature is named by a text; got {shown(name)}.")
         if name in self._positions:
             return self._positions[name]
         close = [f.name for f in self.features if name in f.labels]

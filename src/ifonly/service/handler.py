@@ -209,10 +209,10 @@ class Handler:
             return None  # a reason takes many searches
         asked = Sufficiency(target=request.query.target, within=request.query.constraints)
         with http_errors():
-            told = self._explainer(request, attempt).why(request.row, asked)
-        sentence = told.sentence(request.language, subject=request.registered.subject)
-        data = {"reasons": told.to_dict(), "sentence": sentence, "seconds": round(told.seconds, 6)}
-        return Reply(status=200, body=json_bytes(data), outcome=told.status)
+            reasons = self._explainer(request, attempt).why(request.row, asked)
+        sentence = reasons.sentence(request.language, subject=request.registered.subject)
+        data = {"reasons": reasons.to_dict(), "sentence": sentence, "seconds": round(reasons.seconds, 6)}
+        return Reply(status=200, body=json_bytes(data), outcome=reasons.status)
 
     def _recourse(self, body: bytes, attempt: Attempt) -> Reply | None:
         request, attempt = self._read(body, attempt)
@@ -223,14 +223,14 @@ class Handler:
         if not self.slow:
             return None  # an action takes several searches
         with http_errors():
-            told = self._explainer(request, attempt).recourse(request.row, registered.causes, request.query)
+            recourse = self._explainer(request, attempt).recourse(request.row, registered.causes, request.query)
         data = {
-            "recourse": told.to_dict(),
-            "sentence": told.sentence(request.language, subject=registered.subject),
-            "exact": str(told),
-            "seconds": round(told.answer.seconds, 6),
+            "recourse": recourse.to_dict(),
+            "sentence": recourse.sentence(request.language, subject=registered.subject),
+            "exact": str(recourse),
+            "seconds": round(recourse.answer.seconds, 6),
         }
-        return Reply(status=200, body=json_bytes(data), outcome=told.status)
+        return Reply(status=200, body=json_bytes(data), outcome=recourse.status)
 
     def _notice(self, body: bytes, attempt: Attempt) -> Reply | None:
         request = read_query_request(read_body(body), self.registry, self.limits, notice=True)
@@ -241,13 +241,13 @@ class Handler:
         letter = Letter(form=request.form, language=request.language, subject=registered.subject)
         try:
             explainer = self._explainer(request, each)
-            told = notice(explainer, request.row, letter, codes=registered.codes, query=request.query)
-            page = told.to_html()
+            made = notice(explainer, request.row, letter, codes=registered.codes, query=request.query)
+            page = made.to_html()
         except MissingExtra as error:
             raise HTTPError(503, str(error)) from None
         except IfonlyError as error:
             raise as_http_error(error) from None
-        outcome = "proven" if told.proven else "within"
+        outcome = "proven" if made.proven else "within"
         return Reply(status=200, body=page.encode("utf-8"), content_type=HTML, outcome=outcome, filename="notice.html")
 
     def _certify(self, body: bytes, attempt: Attempt) -> Reply | None:

@@ -261,7 +261,7 @@ def _load_external(proto: Any, folder: Path) -> None:
             )
         try:
             if not whole.is_file():  # reading a pipe would wait for ever
-                raise FileError(f"The weights of '{tensor.name}' are said to be in '{place}', which is no file.")
+                raise FileError(f"The weights of '{tensor.name}' are said to be in '{place}', which is not a file.")
             check_size(whole, MAX_BYTES)
             load_external_data_for_tensor(tensor, str(folder))
         except FileError:
