@@ -87,7 +87,9 @@ NAMED_VALUES = frozenset({"norm", "side"})
 
 def unnamed(tree: ast.AST) -> Iterator[ast.expr]:
     """`index[2]`, `count[1]`, `norm == 1`: numbers for which the kernels' layout has names."""
-    counted = {node.target.id for node in ast.walk(tree) if isinstance(node, ast.For) and isinstance(node.target, ast.Name)}
+    counted = {
+        node.target.id for node in ast.walk(tree) if isinstance(node, ast.For) and isinstance(node.target, ast.Name)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):
             first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice

@@ -211,6 +211,26 @@ def test_the_correlated_cost(method: Method) -> None:
     assert differs > 2
 
 
+def test_the_correlated_cost_under_constraints() -> None:
+    met = 0
+    for seed in range(6):
+        explainer, data, person = problem(seed)
+        cost, before = Mahalanobis.of(SMALL, data), SMALL.read(person)
+
+        def length(_, row, cost=cost, person=person):
+            return cost.between(person, SMALL.row(row))
+
+        def allowed(row, before=before):
+            return row[0] == before[0] and row[1] >= before[1]
+
+        least = best(explainer, person, length, allowed)
+        asked = Query(constraints=["a is fixed"])
+        answer = explainer.explain_correlated(person, cost, asked, target=1, constraints=["b only goes up"])
+        assert answer.upper == pytest.approx(least, rel=2e-6)
+        met += answer.status == "nearest"
+    assert met > 2
+
+
 @pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", ["compas", "credit", "adult"])
 def test_no_answer_is_outside_the_support(name: str) -> None:
