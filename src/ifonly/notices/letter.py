@@ -1,4 +1,4 @@
-"""The letter: which form a notice has, its language, what whoever decides has filled in, and their own template.
+"""The letter: which form a notice has, its language, what the decision maker has filled in, and their own template.
 
     c-1      notice of action taken and statement of reasons (sample form C-1 of US Regulation B)
     c-4      the same with a counteroffer (sample form C-4)

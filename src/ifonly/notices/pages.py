@@ -1,4 +1,4 @@
-"""Pages of notices: an annex, put into a template (Jinja) in the words of whoever decides.
+"""Pages of notices: an annex, put into a template (Jinja) in the decision maker's words.
 
 A template is the content of the page, without <html> and <head>; it is text with gaps:
 

@@ -1,4 +1,4 @@
-"""Reason codes: groups of features in the words of whoever decides, such as a lender's list of reasons.
+"""Reason codes: groups of features in the decision maker's words, such as a lender's list of reasons.
 
     {"reasons": [{"code": "31", "text": {"en": "Payments too low", "de": "Zahlungen zu niedrig"},
                   "features": ["MaxPaymentAmountOverLast6Months", "MostRecentPaymentAmount"]}, ...]}

@@ -1,4 +1,4 @@
-"""Chains of models: at least so many of several must accept; and models that a query refers to by name."""
+"""Chains of models: at least k of several must accept; and models that a query refers to by name."""
 
 from __future__ import annotations
 
