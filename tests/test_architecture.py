@@ -33,10 +33,12 @@ def test_every_package_has_a_layer() -> None:
 
 def test_the_functions_that_it_names_exist() -> None:
     import ifonly.answering.runner as runner
-    from ifonly import Explainer, Schema
+    from ifonly import Schema
     from ifonly.answering.build_answers import AnswerBuilder
     from ifonly.answering.checked_solver import CheckedSolver
+    from ifonly.answering.common_constraints import CommonConstraints
+    from ifonly.answering.prepared_methods import PreparedMethods
 
-    for owner, names in ((Explainer, ["_with_everybodys"]), (Schema, ["read"]), (runner.QueryRunner, ["batch", "resolved", "already_satisfied", "split"]),
-                         (CheckedSolver, ["question", "_solver", "_checked"]), (AnswerBuilder, ["answers"])):  # fmt: skip
+    for owner, names in ((CommonConstraints, ["complete"]), (Schema, ["read"]), (runner.QueryRunner, ["batch", "resolved", "already_satisfied", "split"]),
+                         (CheckedSolver, ["question", "_checked"]), (PreparedMethods, ["method"]), (AnswerBuilder, ["answers"])):  # fmt: skip
         assert all(hasattr(owner, name) for name in names)

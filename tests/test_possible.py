@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ifonly import Answer, Binary, Derived, Explainer, Integer, Network, NoneExists, Ordinal, Real, Schema, datasets
-from ifonly.answering import checked_solver
+from ifonly.answering import prepared_methods
 from ifonly.cli.app import app
 from ifonly.cli.serve import demonstration
 from ifonly.errors import QuestionError
@@ -44,7 +44,7 @@ def test_eliminated_and_ruled_alike(name: str, monkeypatch: pytest.MonkeyPatch) 
     """The question without derived features has the distances of the question with their rules."""
     _, people = denied(name, 12)
     reduced = Explainer(datasets.network(name)).explain_many(people)
-    monkeypatch.setattr(checked_solver, "eliminated", lambda question: None)
+    monkeypatch.setattr(prepared_methods, "eliminated", lambda question: None)
     ruled = Explainer(datasets.network(name)).explain_many(people)
     assert [a.status for a in reduced] == [b.status for b in ruled]
     assert np.allclose([a.upper for a in reduced], [b.upper for b in ruled], rtol=2e-6, atol=0.0)
@@ -253,7 +253,7 @@ def test_random_questions_with_and_without_elimination(norm: str, monkeypatch: p
         ]  # fmt: skip
         reduced = Explainer(network, schema=schema).explain_many(people, distance=norm)
         with monkeypatch.context() as patched:
-            patched.setattr(checked_solver, "eliminated", lambda question: None)
+            patched.setattr(prepared_methods, "eliminated", lambda question: None)
             ruled = Explainer(network, schema=schema).explain_many(people, distance=norm)
         assert [a.status for a in reduced] == [b.status for b in ruled], seed
         far = [(a.upper, b.upper) for a, b in zip(reduced, ruled, strict=True)]

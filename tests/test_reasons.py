@@ -1,4 +1,4 @@
-"""Reasons where not everything can be decided, and through the front door."""
+"""Reasons where not everything can be decided, and through the API."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_constraints_that_are_dropped_in_words(constraint: Any, words: str) -> N
     assert relaxed(constraint) == words
 
 
-# ---------------------------------------------------------------------- through the front door
+# ---------------------------------------------------------------------- through the API
 
 SCHEMA = Schema([Integer("n", 0, 10), Real("x", 0.0, 1.0)])
 EXPLAINER = Explainer(Network.of([([[1.0, 10.0]], [-9.5])]), schema=SCHEMA)

@@ -77,7 +77,7 @@ def small_error(patch: Patch) -> None:
 
 
 def raw_error(patch: Patch) -> None:
-    """A door lets a raw error out."""
+    """A raw error leaves a call."""
     from ifonly.schema import Schema
     from ifonly.schema.io import schema_from_json
 

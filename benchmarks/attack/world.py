@@ -1,4 +1,4 @@
-"""One case brought to life: what is given to ifonly, and what is true of it by plain loops over all rows."""
+"""One case as objects of ifonly: what is given to ifonly, and what is true of it by plain loops over all rows."""
 
 from __future__ import annotations
 

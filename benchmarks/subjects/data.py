@@ -1,4 +1,4 @@
-"""What is asked about: data sets with a split, all with the same face."""
+"""Data sets with a split into train and test, all with one interface."""
 
 from __future__ import annotations
 

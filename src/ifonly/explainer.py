@@ -1,40 +1,32 @@
-"""The explainer: a model, prepared once, and the calls that explain its decisions.
+"""The explainer: the calls that explain a model's decisions, one by one, in tables and by group.
 
     row -> point -> query with all constraints -> `answering` -> answer
 
-This module reads rows and queries and hands points to the layers below. A method only claims; `answering` checks what
-it claims with the user's own model and builds the answers.
+A method only claims; `answering` checks what it claims with the user's own model and builds the answers.
 """
 
 from __future__ import annotations
 
-import copy
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ifonly.answering.answerer import Answerer
-from ifonly.answering.checked_solver import CheckedSolver
 from ifonly.answering.correlated import correlated_answer
 from ifonly.answering.diverse import diverse_answers
 from ifonly.answering.diverse_recourse import diverse_recourse
-from ifonly.answering.given_model import given_model
-from ifonly.answering.identity import run_identity
 from ifonly.answering.proposals import accepted
 from ifonly.answering.records import RecordsOf
-from ifonly.answering.recourse import RecourseAnswerer
 from ifonly.answering.robustness import robustness_of
 from ifonly.answering.sufficient import reason_questions, sufficient_reasons
-from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
-from ifonly.caching import SizedCache, bytes_of
+from ifonly.answering.values import Floats
 from ifonly.causes import CausalModel
-from ifonly.errors import QuestionError, RowError, UnsupportedQuestion
-from ifonly.mining.usualness import ObservedRows
+from ifonly.configured_model import ConfiguredModel
+from ifonly.errors import QuestionError, RowError
 from ifonly.population.actions import ChangeEvaluator
 from ifonly.population.auditing import Audit, audit
 from ifonly.population.engines import Engine, InProcess
@@ -44,36 +36,27 @@ from ifonly.population.output_paths import Output
 from ifonly.population.run import Plan, RunResult, run
 from ifonly.population.sources import source_of
 from ifonly.printing import shown
-from ifonly.problem import Accepted, Distance, Question
-from ifonly.problem.chains import named_models
+from ifonly.problem import Distance, Question
 from ifonly.problem.diversity import Diversity
-from ifonly.problem.learned import inliers, support
 from ifonly.problem.learned.correlated import Mahalanobis
-from ifonly.problem.open_target import OpenTarget
-from ifonly.problem.query import Query, checked_constraints, query_of, read_constraints
-from ifonly.problem.rules import AnyConstraint, facts_of, merged
-from ifonly.problem.rules.derived import derived_features
+from ifonly.problem.query import Query, query_of
+from ifonly.problem.rules import AnyConstraint
 from ifonly.problem.sufficiency import Sufficiency, sufficiency_of
 from ifonly.progress import on_terminal
-from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
+from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Method, NoneExists, Reasons
 from ifonly.results.diverse_recourse import DiverseRecourse
 from ifonly.results.records import record_kinds, value_kind
 from ifonly.results.recourse import Recourse
 from ifonly.results.robustness import Robustness, TreeRobustness
 from ifonly.results.sufficient import SufficientReasons
 from ifonly.schema import Schema, index_of, read_points
-from ifonly.schema.arguments import items
-from ifonly.schema.values import plain
-from ifonly.solvers.search import Search
-from ifonly.tolerances import DEFAULT, Tolerances
+from ifonly.schema.arguments import items, true_or_false
 
-QUERY_BYTES = 2**22
-"""Queries with all constraints, by the query as it was given."""
 SECONDS_FOR_REASONS = 5.0
 """Of one person in an audit, where no limit is set."""
 
 
-class Explainer:
+class Explainer(ConfiguredModel):
     """Prepares a model once and answers any number of people.
 
     `model` is an ifonly Model or Network, a path to a network or ONNX file, or a fitted scikit-learn or torch model;
@@ -82,106 +65,6 @@ class Explainer:
     (or a dict of clauses by language). `constraints` (objects, or words such as "Age is fixed") hold for everybody, as
     the schema's own rules do; those of one query are added.
     """
-
-    def __init__(
-        self,
-        model: Any,
-        *,
-        schema: Schema | None = None,
-        classes: Sequence[Any] | Mapping[Any, Any] = (),
-        constraints: Sequence[AnyConstraint | str] = (),
-        threads: int = 1,
-        tolerances: Tolerances = DEFAULT,
-    ) -> None:
-        self.model = given_model(model, schema, classes)
-        self.schema = self.model.schema
-        if not isinstance(tolerances, Tolerances):
-            raise QuestionError(f"Give tolerances as Tolerances(gap=...); got {shown(tolerances)}.")
-        self.tolerances = tolerances
-        self.threads = _checked_threads(threads)
-        self.constraints = read_constraints(constraints, self.schema)
-        self.known = {one.name: one for one in self.constraints if isinstance(one, Accepted)}
-        self.observed: ObservedRows | None = None
-        self.method: Method = Search()
-        self.limits = Limits()
-        self.listen: Listener | None = None
-        self.reasons: bool | None = None
-        own = merged(self.schema)
-        self._everybody = merged(self.schema, (), self.constraints) if self.constraints else own
-        self._answerer = Answerer(self.model, tolerances)
-        self._answerer.facts = facts_of(self.schema, own)  # the rules are read once
-        self._recourse = RecourseAnswerer(self._answerer)
-        self._queries: SizedCache[Query] = SizedCache(QUERY_BYTES, bytes_of)
-
-    def __repr__(self) -> str:
-        constraints = f", {len(self._everybody)} constraints" if self._everybody else ""
-        method = "" if self.method == Search() else f", by {self.method.name}"
-        return f"<Explainer: {self.model!r}{constraints}{method}>"
-
-    def using(
-        self,
-        method: Method | None = None,
-        *,
-        limits: Limits | None = None,
-        threads: int | None = None,
-        listen: Listener | None = None,
-        reasons: bool | None = None,
-        data: Any = None,
-    ) -> Explainer:
-        """The same explainer with other settings; what is not given stays as it is.
-
-        `method`: how to search, such as MipObj(). `limits`: what one row may spend. `listen` is called with
-        `Progress`. `reasons`: where there is no row, say which constraints rule it out and what would help (by default
-        for one row, not for many); of the seconds of a row, they have what its answer has left. `data`: a table of real
-        rows; answers of `explain` and `explain_many` then say how usual they are among these (`answer.usual`).
-        """
-        other = copy.copy(self)
-        if method is not None:
-            if not hasattr(method, "prepare"):
-                raise QuestionError(f"A method is an object such as Search(); got {shown(method)}.")
-            other.method = method
-        if limits is not None:
-            other.limits = _checked_limits(limits)
-        if threads is not None:
-            other.threads = _checked_threads(threads)
-        if listen is not None:
-            if not callable(listen):
-                raise QuestionError(f"'listen' is a function that takes a Progress; got {shown(listen)}.")
-            other.listen = listen
-        if reasons is not None:
-            if not isinstance(reasons, bool | np.bool_):
-                raise QuestionError(f"'reasons' is True or False; got {shown(reasons)}.")
-            other.reasons = bool(reasons)
-        if data is not None:
-            other.observed = ObservedRows(data, self.schema)
-        return other
-
-    def knowing(self, *models: Accepted) -> Explainer:
-        """The same explainer, whose queries can name these models: "fraud check accepts", "at least 2 of a, b, c
-        accept", or by fingerprint in JSON. Nothing is asked of them until a query does."""
-        other, known = copy.copy(self), dict(self.known)
-        for one in models:
-            if not isinstance(one, Accepted) or isinstance(one.by, str):
-                raise QuestionError(f"Name a model with Accepted(by=model, target=..., name='...'); got {shown(one)}.")
-            one = one.bound(self.schema)
-            one.check(self.schema)
-            known[one.name] = one
-        other.known, other._queries = known, SizedCache(QUERY_BYTES, bytes_of)
-        return other
-
-    def plausible(self, data: Any) -> Explainer:
-        """The same explainer, whose answers must look like rows of this table, for people who do not want to choose:
-        options that occur in it, numbers in its range, and an inlier to an isolation forest that is fitted on it
-        (`plausibility.support`, `plausibility.inliers`)."""
-        other, forest = copy.copy(self), inliers(self.schema, data)
-        learned = (*self.constraints, *support(self.schema, data), forest)
-        other.constraints = read_constraints(learned, self.schema)
-        other.known = {**self.known, forest.name: forest}
-        other._everybody = merged(self.schema, (), other.constraints)
-        other._queries = SizedCache(QUERY_BYTES, bytes_of)
-        return other
-
-    # ------------------------------------------------------------------ explanations
 
     def explain(
         self,
@@ -200,8 +83,8 @@ class Explainer:
         added). What the answer may spend and how it is found is said with `limits` here, or with `using`.
         """
         point = self.schema.read(row)
-        whole = self._with_everybodys(query_of(query, target, distance, constraints))
-        with self._shown(self._settings(limits, reasons=self.reasons is not False)) as settings:
+        whole = self._query(query, target, distance, constraints)
+        with self._searching(limits, reasons=self.reasons is not False) as settings:
             return self._compared(self._answerer.answer(point, whole, settings))
 
     def explain_many(
@@ -215,14 +98,12 @@ class Explainer:
         limits: Limits | None = None,
     ) -> Answers:
         """One answer per row, in order; a row that does not fit the schema gives a `Failed` one. Limits are per row."""
-        begun = time.perf_counter()
-        whole = self._with_everybodys(query_of(query, target, distance, constraints))
-        settings = self._settings(limits, reasons=bool(self.reasons))
-        errors: list[RowError | None] = []
+        begun, errors = time.perf_counter(), list[RowError | None]()
+        whole = self._query(query, target, distance, constraints)
         points = read_points(self.schema, table, errors=errors)
         good = [i for i, error in enumerate(errors) if error is None]
-        with self._shown(settings) as shown_settings:
-            found = dict(zip(good, self._answerer.answers(points[good], good, whole, shown_settings), strict=True))
+        with self._searching(limits, reasons=bool(self.reasons)) as settings:
+            found = dict(zip(good, self._answerer.answers(points[good], good, whole, settings), strict=True))
         answers = [self._compared(found[i]) if error is None else Failed.of(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun, ids=index_of(table))
 
@@ -254,7 +135,7 @@ class Explainer:
         plan = Plan(
             source=source_of(table),
             path=path,
-            answer=RecordsOf(self._answerer, self._with_everybodys(whole), self._settings(listen=False)),
+            answer=RecordsOf(self._answerer, self._query(whole), self._settings(events=False)),
             features=self.schema.names,
             record=record_kinds(self.model.outputs),
             after={one.name: value_kind(one) for one in self.schema.features},
@@ -283,8 +164,8 @@ class Explainer:
         """
         point = self.schema.read(row)
         diversity = several if isinstance(several, Diversity) else Diversity(several)
-        whole = self._with_everybodys(query_of(query, target, distance, constraints))
-        with self._shown(self._settings(listen=False), lazy=False, heard=False) as settings:
+        whole = self._query(query, target, distance, constraints)
+        with self._searching(events=False) as settings:
             return diverse_answers(self._answerer, point, diversity, whole, settings)
 
     def explain_correlated(
@@ -300,9 +181,9 @@ class Explainer:
 
         By bisection on the cost; the limits are for each of its searches.
         """
-        whole = self._with_everybodys(query_of(query, target, None, constraints))
+        whole = self._query(query, target, None, constraints)
         point = self.schema.read(row)
-        with self._shown(self._settings(listen=False), lazy=False, heard=False) as settings:
+        with self._searching(events=False) as settings:
             return correlated_answer(self._answerer, point, cost, whole, settings)
 
     def why(
@@ -323,7 +204,7 @@ class Explainer:
         """
         point = self.schema.read(row)
         sufficiency = sufficiency_of(sufficiency, target, within, several)
-        with self._shown(self._settings(limits, listen=False), lazy=False, heard=False) as settings:
+        with self._searching(limits, events=False) as settings:
             return sufficient_reasons(self._answerer, point, sufficiency, settings)
 
     def recourse(
@@ -342,8 +223,8 @@ class Explainer:
         fixed" says that nobody can act on it; it may still follow); ranges, allowed values, rules between features and
         other models are about the row that follows.
         """
-        whole = self._with_everybodys(query_of(query, target, distance, constraints))
-        with self._shown(self._settings(reasons=self.reasons is not False)) as settings:
+        whole = self._query(query, target, distance, constraints)
+        with self._searching(reasons=self.reasons is not False) as settings:
             return self._recourse.recourse(row, causes, whole, settings)
 
     def diverse_recourse(
@@ -358,8 +239,8 @@ class Explainer:
     ) -> DiverseRecourse:
         """Up to k actions as of `recourse`, cheapest first: each is the cheapest that leaves out something that every
         earlier one acts on. The limits are for each of them."""
-        whole = self._with_everybodys(query_of(query, target, None, constraints))
-        with self._shown(self._settings(reasons=self.reasons is not False)) as settings:
+        whole = self._query(query, target, None, constraints)
+        with self._searching(reasons=self.reasons is not False) as settings:
             return diverse_recourse(self._recourse, row, causes, k, whole, settings)
 
     def robustness(self, answer: Any, *, target: Any = None, relative: bool = False) -> Robustness | TreeRobustness:
@@ -369,16 +250,7 @@ class Explainer:
         A proven lower bound, and an upper bound with a network that decides otherwise. `target`: what the row must keep
         (by default its present class). `relative`: changes as shares of each weight.
         """
-        row = answer.counterfactual if isinstance(answer, Answer) else answer
-        if isinstance(answer, Answer) and row is None:
-            raise QuestionError(f"This answer has no row whose robustness could be found: it is '{answer.status}'.")
-        if not isinstance(relative, bool | np.bool_):
-            raise QuestionError(f"'relative' is True or False; got {shown(relative)}.")
-        asked = query_of(None, target).target
-        if isinstance(asked, OpenTarget):
-            raise UnsupportedQuestion("Robustness is found for one class, score or probability; name one of them.")
-        answerer, point, _ = self._answerer.kept_missing(self.schema.read(row), Query())
-        return robustness_of(answerer.model, point, asked, bool(relative))
+        return robustness_of(self._answerer, answer, query_of(None, target).target, true_or_false(relative, "relative"))
 
     def audit(
         self,
@@ -396,21 +268,20 @@ class Explainer:
 
     def judge(self, query: Query | None = None, *, reasons: bool = True) -> ChangeEvaluator:
         """For audits, under this query: which changes help whom, and (with `reasons`) what rules recourse out."""
-        whole = query_of(query)
-        if not isinstance(reasons, bool | np.bool_):
-            raise QuestionError(f"'reasons' is True or False; got {shown(reasons)}.")
+        whole, explaining = self._query(query), true_or_false(reasons, "reasons")
         limits = self.limits if self.limits.seconds is not None else replace(self.limits, seconds=SECONDS_FOR_REASONS)
 
         def why(row: Any) -> Reasons | None:
-            answer = self.using(reasons=True, limits=limits).explain(row, whole)
+            answer = self.using(reasons=True, limits=limits).explain(row, query)
             return answer.reasons if isinstance(answer, NoneExists) else None
 
-        complete = self._with_everybodys(whole)
         return ChangeEvaluator(
             self.schema,
-            lambda before, after: accepted(self._answerer, complete, before, after),
-            why if reasons else None,
+            lambda before, after: accepted(self._answerer, whole, before, after),
+            why if explaining else None,
         )
+
+    # ------------------------------------------------------------------ what a method is asked
 
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, Floats]:
         """What a method is asked about a row, and the row's point; of several alternatives, the first."""
@@ -422,14 +293,7 @@ class Explainer:
     ) -> tuple[list[Question], Floats]:
         """What a method is asked about a row, one question for each alternative; and the row's point. `only`: under
         the definitions of derived features, and those of all other constraints that are described so."""
-        whole = self._with_everybodys(query_of(query))
-        answerer, point, own = self._answerer.kept_missing(self.schema.read(row), whole)
-        own, _ = answerer.without_broken(point, own)
-        if only is not None:
-            own = replace(own, constraints=tuple(
-                one for one in own.constraints if derived_features([one]) or one.describe() in only
-            ))  # fmt: skip
-        return answerer.runner.questions(point, own), point
+        return self._answerer.questions(self.schema.read(row), self._query(query), only)
 
     def reason_questions(self, row: Any, sufficiency: Sufficiency) -> tuple[list[Question], Floats]:
         """What `why` asks about a row, with no features held; and the row's point."""
@@ -437,62 +301,11 @@ class Explainer:
 
     def _claim(self, question: Question, point: Floats, method: Method) -> Claim:
         """What a method claims about the point of one `question`, checked with the user's own model."""
-        own = question.model is self.model
-        solver = self._answerer.runner.solver if own else CheckedSolver(question.model, self.tolerances)
-        query = Query(target=question.target, distance=question.distance, constraints=tuple(question.constraints))
-        settings = SearchSettings(method=method, limits=self.limits, threads=self.threads)
-        resolved = ResolvedTarget("", question.target.words(), (question.single_target,))
-        return solver.nearest(resolved, point[None, :], query, settings)[0].claim
-
-    def check(self, query: Query) -> None:
-        """Raise the error of a query that does not fit the model, the schema or the method, before any row is read."""
-        runner = self._answerer.runner
-        _, searched = runner.split(self._with_everybodys(query))
-        for target in runner.resolved(searched.target, 0).alternatives:
-            runner.solver.question(target, searched)
-
-    def identity(self, query: Query) -> dict[str, Any]:
-        """The query, the model and the settings as plain data: equal for a run and for the one that resumes it."""
-        return run_identity(self._answerer, self._with_everybodys(query), self._settings())
-
-    def constraints_for(self, constraints: Any) -> tuple[AnyConstraint, ...]:
-        """The schema's own rules, those for everybody, and a person's; `Unconstrained` lifts those on a feature."""
-        given = items(constraints)
-        named = constraints if given is None else named_models(given, self.known)
-        own = checked_constraints(named, self.schema)
-        return merged(self.schema, own, self.constraints) if own else self._everybody
-
-    # ------------------------------------------------------------------ queries and settings
+        return self._answerer.claim(question, point, replace(self._settings(events=False), method=method))
 
     def _compared(self, answer: Answer) -> Answer:
         """The answer, with what real rows say of it."""
         return answer if self.observed is None else replace(answer, usual=self.observed.usualness(answer))
-
-    def _with_everybodys(self, query: Query) -> Query:
-        """The query with all constraints that hold, checked; made once."""
-
-        def make() -> Query:
-            whole = replace(query, constraints=self.constraints_for(query.constraints))
-            self._answerer.runner.split(whole)
-            return whole
-
-        return self._queries.get_or_make(query, make)
-
-    def _settings(self, limits: Limits | None = None, *, reasons: bool = False, listen: bool = True) -> SearchSettings:
-        return SearchSettings(
-            method=self.method,
-            limits=self.limits if limits is None else _checked_limits(limits),
-            threads=self.threads,
-            listen=self.listen if listen else None,
-            reasons=reasons,
-        )
-
-    @contextmanager
-    def _shown(self, settings: SearchSettings, *, lazy: bool = True, heard: bool = True) -> Iterator[SearchSettings]:
-        """The settings with a progress bar, on a terminal where nobody listens. `heard`: it is fed with events."""
-        bar = None if (settings.listen or self.listen) is not None else on_terminal(lazy=lazy)
-        with nullcontext() if bar is None else bar:
-            yield settings if bar is None or not heard else replace(settings, listen=bar)
 
 
 def _column_names(names: Any) -> tuple[str, ...]:
@@ -514,29 +327,3 @@ def explain(
 ) -> Answer:
     """`Explainer(model, schema=schema).explain(row, ...)` in one call, for a single question."""
     return Explainer(model, schema=schema).explain(row, query, target=target, constraints=constraints)
-
-
-def explain_correlated(
-    explainer: Explainer,
-    row: Any,
-    cost: Mahalanobis,
-    query: Query | None = None,
-    *,
-    target: Any = None,
-    constraints: Sequence[AnyConstraint | str] = (),
-) -> Answer:
-    """`explainer.explain_correlated(row, cost, ...)`: the allowed row with the least correlated cost."""
-    return explainer.explain_correlated(row, cost, query, target=target, constraints=constraints)
-
-
-def _checked_limits(limits: Any) -> Limits:
-    if not isinstance(limits, Limits):
-        raise QuestionError(f"Give limits as Limits(seconds=...); got {shown(limits)}.")
-    return limits
-
-
-def _checked_threads(threads: Any) -> int:
-    number = plain(threads)
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise QuestionError(f"The number of threads must be a whole number >= 1; it is {shown(threads)}.")
-    return number

@@ -27,6 +27,15 @@ def path_of(value: Any) -> Path:
     return path
 
 
+@contextmanager
+def file_errors(action: str) -> Iterator[None]:
+    """Errors of the operating system inside it are raised as a FileError, which says what could not be done."""
+    try:
+        yield
+    except OSError as error:
+        raise FileError(f"Cannot {action}: {error.strerror or error}.") from None
+
+
 def check_writable(path: Path, *, folder: bool = False) -> None:
     """Can a file (a folder) of this name be written? Asked before the work, not after it."""
     try:

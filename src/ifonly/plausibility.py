@@ -3,7 +3,7 @@
     support       by feature: the options that occur and the range of the numbers        ordinary constraints
     pairs         options that occur together, and the range of a number given an option  rules (linear, whole)
     Near          within a distance of some row of the data                              a condition, by branching
-    LocalOutlierFactor  at most so much, with one neighbour (DACE)                       a condition, by branching
+    LocalOutlierFactor  bounded from above, with one neighbour (DACE)                   a condition, by branching
     inliers       what an isolation forest, fitted on the data, takes for no outlier     another model that accepts
     reconstructed what an autoencoder returns nearly as it was                           another model that accepts
     Mahalanobis   || L (x - x0) ||_1, where L^T L is the inverse covariance              a condition, or the cost itself
@@ -14,7 +14,6 @@ learned is only which rows count as plausible.
 
 from __future__ import annotations
 
-from ifonly.explainer import explain_correlated
 from ifonly.problem.learned import (
     CorrelatedWithin,
     LocalOutlierFactor,
@@ -35,7 +34,6 @@ __all__ = [
     "Near",
     "NumberGivenOption",
     "OptionsTogether",
-    "explain_correlated",
     "inliers",
     "pairs",
     "reconstructed",

@@ -35,6 +35,16 @@ def escaped(text: str) -> str:
     return text if is_printable(text) else "".join(c if is_printable(c) else _escape(c) for c in text)
 
 
+def capitalised(text: str) -> str:
+    """The text with its first letter in upper case, and the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says."""
+    return str(error).strip().partition("\n")[0]
+
+
 def quoted(text: str, most: int = MOST) -> str:
     """The text in quotes, printable, its own quotes escaped, and cut after `most` characters."""
     inside = escaped(text[:most].replace("\\", "\\\\").replace("'", "\\'"))

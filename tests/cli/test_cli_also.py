@@ -68,7 +68,7 @@ def test_rules_name_the_models(run, compas, fraud, tmp_path):
         (("--also", "fraud"), "--also fraud: write a name and what belongs to it, such as fraud=fraud.onnx"),
         (("--also", "F", "--also-target", "other=fine"), "--also-target other: no model has that name"),
         (("--also", "F", "--also-target", "fraud check>=x"), "--also-target fraud check>=x: 'x' is not a number"),
-        (("--also-least", 1), "--also-least counts the models of --also, of which there are none"),
+        (("--also-least", 1), "--also-least counts the models of --also; give some with --also NAME=FILE"),
         (("--also", "a=nowhere.npz"), "--also a: "),
     ],
 )

@@ -33,7 +33,7 @@ LIMITS = Limits(seconds=600.0)
 def answers(
     question: Question, points: NDArray[np.float64], method: Method, limits: Limits = LIMITS
 ) -> Sequence[Answer]:
-    """Through the front door, with the witness check and everything."""
+    """Through the API, with the witness check and everything."""
     return (
         Explainer(question.model)
         .using(method)

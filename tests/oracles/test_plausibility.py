@@ -27,7 +27,7 @@ from ifonly import (
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.methods import Enumerate, Search
 from ifonly.model import network_model
-from ifonly.plausibility import LocalOutlierFactor, Mahalanobis, Near, explain_correlated, pairs, support
+from ifonly.plausibility import LocalOutlierFactor, Mahalanobis, Near, pairs, support
 from ifonly.problem import Query
 from ifonly.problem.distance_rules import unrolled
 from ifonly.problem.parts import UnrolledColumns
@@ -197,7 +197,7 @@ def test_the_correlated_cost(method: Method) -> None:
             return cost.between(SMALL.row(before), SMALL.row(row))
 
         least = best(explainer, person, length, lambda row: True)
-        answer = explain_correlated(explainer.using(method), person, cost)
+        answer = explainer.using(method).explain_correlated(person, cost)
         assert answer.status == "nearest"
         assert answer.upper == pytest.approx(least, rel=2e-6)
         assert answer.upper == pytest.approx(cost.between(person, answer.counterfactual))
@@ -209,6 +209,26 @@ def test_the_correlated_cost(method: Method) -> None:
         plain = explainer.using(method).explain(person)
         differs += cost.between(person, plain.counterfactual) > least * 1.01
     assert differs > 2
+
+
+def test_the_correlated_cost_under_constraints() -> None:
+    met = 0
+    for seed in range(6):
+        explainer, data, person = problem(seed)
+        cost, before = Mahalanobis.of(SMALL, data), SMALL.read(person)
+
+        def length(_, row, cost=cost, person=person):
+            return cost.between(person, SMALL.row(row))
+
+        def allowed(row, before=before):
+            return row[0] == before[0] and row[1] >= before[1]
+
+        least = best(explainer, person, length, allowed)
+        asked = Query(constraints=["a is fixed"])
+        answer = explainer.explain_correlated(person, cost, asked, target=1, constraints=["b only goes up"])
+        assert answer.upper == pytest.approx(least, rel=2e-6)
+        met += answer.status == "nearest"
+    assert met > 2
 
 
 @pytest.mark.long(keep=1)

@@ -73,7 +73,7 @@ def without_seconds(columns: Any) -> dict[str, list[Any]]:
 
 def records_by_columns(explainer: Explainer, rows: Any, first: int, query: Query) -> Any:
     """What a worker makes of these rows."""
-    return RecordsOf(explainer._answerer, explainer._with_everybodys(query), explainer._settings())(rows, first)
+    return RecordsOf(explainer._answerer, explainer._query(query), explainer._settings())(rows, first)
 
 
 @pytest.mark.parametrize("case", CASES)

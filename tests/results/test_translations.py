@@ -9,7 +9,7 @@ from ifonly import Answer, Answers, Binary, Categorical, Explainer, Integer, Net
 from ifonly.errors import QuestionError, SchemaError
 from ifonly.model import network_model
 from ifonly.notices import Letter, notice
-from ifonly.results.plain_language import LANGUAGES
+from ifonly.results.languages import LANGUAGES
 from ifonly.results.sufficient import SufficientReasons
 from ifonly.schema import schema_from_json
 from ifonly.schema.wording import LANGUAGE_CODES

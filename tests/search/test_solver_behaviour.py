@@ -26,7 +26,7 @@ every_norm = pytest.mark.parametrize("norm", NORMS, ids=IDS)
 
 
 def solve(question: Question, points: np.ndarray, limits: Limits | None = None, **options: Any) -> list[Claim]:
-    """The search itself, without the witness check and the shorter numbers of the front door."""
+    """The search itself, without the witness check and the shorter numbers of the API."""
     return Search(table_rows=0).prepare(question).solve(points, limits or Limits(), **options)
 
 

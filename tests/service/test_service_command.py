@@ -120,7 +120,7 @@ def test_other_models_must_accept_too(opened, folder) -> None:
         assert run(*words, *rules).exit_code == 0
         explainer = opened[0][0][0].explainer
         assert [one.describe() for one in explainer.constraints] == described
-        assert set(explainer.known) == {"b", "c"} and not opened[0][0][0].certificates
+        assert set(explainer._common.models) == {"b", "c"} and not opened[0][0][0].certificates
     told = run(*words[:2], f"--also=b={folder}/none.npz")
     assert told.exit_code == 2 and "--also b: " in told.output
 

@@ -1,4 +1,4 @@
-"""Doors through which files come in, honest files to damage, and what may come out: a value, or an IfonlyError.
+"""Readers of files, honest files to damage, and what may come out: a value, or an IfonlyError.
 
 python tests/untrusted/files.py onnx --count 100000 --seed 1      many files, with counts; without a kind, all kinds
 """
@@ -50,7 +50,7 @@ LONGEST = 2_000
 
 
 @dataclass(frozen=True)
-class Door:
+class Reader:
     """How honest files are made (name and content), how one is changed, and what reads it."""
 
     seeds: Callable[[], list[tuple[str, Any]]]
@@ -331,29 +331,29 @@ def _answer_rows(path: Path) -> None:
             raise AssertionError(f"a record that is none: {one}")
 
 
-DOORS: dict[str, Door] = {
-    "onnx": Door(_onnx_models, _proto, lambda path: load_model(path, SCHEMA)),
-    "npz": Door(lambda: _networks("net.npz"), damaged, lambda path: load_model(path, SCHEMA)),
-    "json": Door(
+READERS: dict[str, Reader] = {
+    "onnx": Reader(_onnx_models, _proto, lambda path: load_model(path, SCHEMA)),
+    "npz": Reader(lambda: _networks("net.npz"), damaged, lambda path: load_model(path, SCHEMA)),
+    "json": Reader(
         lambda: [(name, json.loads(content)) for name, content in _networks("net.json")], _text,
         lambda path: load_model(path, SCHEMA),
     ),
-    "trees npz": Door(lambda: _trees("trees.npz"), damaged, lambda path: load_model(path, SCHEMA)),
-    "trees json": Door(
+    "trees npz": Reader(lambda: _trees("trees.npz"), damaged, lambda path: load_model(path, SCHEMA)),
+    "trees json": Reader(
         lambda: [(name, json.loads(content)) for name, content in _trees("trees.json")], _text,
         lambda path: load_model(path, SCHEMA),
     ),
-    "onnx exports": Door(_onnx_exports, _proto, lambda path: load_model(path, SCHEMA)),
-    "trees onnx": Door(_onnx_trees, _proto, lambda path: load_model(path, SCHEMA)),
-    "scorecard": Door(lambda: [("card.json", CARD)], _text, lambda path: load_model(path, SCHEMA)),
-    "points": Door(lambda: [("card.csv", POINTS.encode())], _sometimes, lambda path: load_model(path, SCHEMA)),
-    "schema": Door(lambda: [("schema.json", schema_to_json(SCHEMA))], _text, load_schema),
-    "csv": Door(_csv, damaged, _read_rows),
-    "jsonl": Door(lambda: [("rows.jsonl", ROWS)], _lines, _read_rows),
-    "parquet": Door(_parquet, damaged, _read_rows),
-    "csv stream": Door(_csv, damaged, _answer_rows),
-    "jsonl stream": Door(lambda: [("rows.jsonl", ROWS)], _lines, _answer_rows),
-    "parquet stream": Door(_parquet, damaged, _answer_rows),
+    "onnx exports": Reader(_onnx_exports, _proto, lambda path: load_model(path, SCHEMA)),
+    "trees onnx": Reader(_onnx_trees, _proto, lambda path: load_model(path, SCHEMA)),
+    "scorecard": Reader(lambda: [("card.json", CARD)], _text, lambda path: load_model(path, SCHEMA)),
+    "points": Reader(lambda: [("card.csv", POINTS.encode())], _sometimes, lambda path: load_model(path, SCHEMA)),
+    "schema": Reader(lambda: [("schema.json", schema_to_json(SCHEMA))], _text, load_schema),
+    "csv": Reader(_csv, damaged, _read_rows),
+    "jsonl": Reader(lambda: [("rows.jsonl", ROWS)], _lines, _read_rows),
+    "parquet": Reader(_parquet, damaged, _read_rows),
+    "csv stream": Reader(_csv, damaged, _answer_rows),
+    "jsonl stream": Reader(lambda: [("rows.jsonl", ROWS)], _lines, _answer_rows),
+    "parquet stream": Reader(_parquet, damaged, _answer_rows),
 }  # fmt: skip
 
 
@@ -362,18 +362,18 @@ DOORS: dict[str, Door] = {
 
 def faults(kind: str, seeds: Iterator[int] | range, folder: Path, told: Counter[str]) -> Iterator[tuple[int, str]]:
     """The seeds whose file is not answered as it should be, and why. `told` counts what each came to."""
-    door = DOORS[kind]
-    honest = door.seeds()
+    reader = READERS[kind]
+    honest = reader.seeds()
     for seed in seeds:
         rng = random.Random(f"{kind} {seed}")
         name, content = rng.choice(honest)
         path = folder / name
-        path.write_bytes(door.change(content, rng))
+        path.write_bytes(reader.change(content, rng))
         begun = time.process_time()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                door.read(path)
+                reader.read(path)
             told["read"] += 1
         except UserWarning as doubt:  # a list of categories that lacks an option of the schema is a list
             told["doubtful"] += 1
@@ -401,13 +401,13 @@ def wrong_words(message: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", choices=[*DOORS, []], help="which files (default: all)")
+    parser.add_argument("kinds", nargs="*", choices=[*READERS, []], help="which files (default: all)")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1, help="the first of them")
     parser.add_argument("--most", type=int, default=20, help="faults to print for each kind")
     given = parser.parse_args()
     total = 0
-    for kind in given.kinds or DOORS:
+    for kind in given.kinds or READERS:
         told: Counter[str] = Counter()
         shown: Counter[str] = Counter()
         begun, found = time.perf_counter(), 0

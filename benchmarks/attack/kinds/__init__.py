@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from benchmarks.attack.asking import Outcome
 from benchmarks.attack.kinds import (
+    arguments,
     bombs,
-    doors,
     edges,
     encoders,
     files,
@@ -50,7 +50,7 @@ KINDS: dict[str, Kind] = {
     "forged": forged.Forged(),
     "bombs": bombs.Bombs(),
     "files": files.Files(),
-    "doors": doors.Doors(),
+    "arguments": arguments.Arguments(),
     "encoders": encoders.Encoders(),
     "fills": fills.Fills(),
     "graphs": graphs.Graphs(),

@@ -33,5 +33,5 @@ def make(name: str) -> Subject:
 def suffices(explainer: Explainer, row: Any, names: list[str]) -> bool | None:
     """Do these features suffice? True: proven that no row with these values is decided otherwise; False: there is such
     a row, and the model itself decided it; None: not found out within the limits."""
-    point, settings = explainer.schema.read(row), explainer._settings(listen=False)
+    point, settings = explainer.schema.read(row), explainer._settings(events=False)
     return decides_alone(explainer._answerer, point, names, Sufficiency(), settings)

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.answering.build_answers import AnswerBuilder
-from ifonly.answering.checked_solver import PreparedMethod
+from ifonly.answering.checked_solver import CheckedSolver
 from ifonly.answering.missing import Imputation, patterns, query_restricted_to
+from ifonly.answering.prepared_methods import PreparedMethod
 from ifonly.answering.reasons import find_reasons
 from ifonly.answering.runner import QueryRunner
 from ifonly.answering.threads import run_chunks
@@ -37,12 +38,12 @@ from ifonly.answering.values import (
 from ifonly.caching import SizedCache, bytes_of, cached_property, without_gc
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model
-from ifonly.problem import Query
+from ifonly.problem import Query, Question
 from ifonly.problem.missing import fillable, without_imputable
 from ifonly.problem.rule import rows_allowed
 from ifonly.problem.rules import facts_of
 from ifonly.problem.rules.derived import derived_features
-from ifonly.results import Answer, Failed, Listener, NoneExists, Progress, Reasons
+from ifonly.results import Answer, Claim, Failed, Listener, NoneExists, Progress, Reasons
 from ifonly.results.records import Records, records_of
 from ifonly.solvers.search import Search
 from ifonly.tolerances import FEW, Tolerances
@@ -112,6 +113,28 @@ class Answerer:
         batch = self.runner.batch(point[None, :], [0])
         resolved = self.runner.resolved(query.target, int(batch.decided[0]))
         return batch, resolved, self.runner.already_satisfied(resolved, batch, query)[0]
+
+    # ------------------------------------------------------------------ what a method is asked, and claims
+
+    def questions(
+        self, point: Floats, query: Query, only: Collection[str] | None = None
+    ) -> tuple[list[Question], Floats]:
+        """The question of each alternative, without facts that the row breaks, and the point in them. `only`: derived
+        features keep their definitions, and of all other constraints those hold that are described so."""
+        answerer, point, own = self.kept_missing(point, query)
+        own, _ = answerer.without_broken(point, own)
+        if only is not None:
+            kept = [c for c in own.constraints if derived_features([c]) or c.describe() in only]
+            own = replace(own, constraints=tuple(kept))
+        return answerer.runner.questions(point, own), point
+
+    def claim(self, question: Question, point: Floats, settings: SearchSettings) -> Claim:
+        """What a method claims about the point of one question, checked with the user's own model."""
+        own = question.model is self.model
+        solver = self.runner.solver if own else CheckedSolver(question.model, self.tolerances)
+        query = Query(target=question.target, distance=question.distance, constraints=tuple(question.constraints))
+        resolved = ResolvedTarget("", question.target.words(), (question.single_target,))
+        return solver.nearest(resolved, point[None, :], query, settings)[0].claim
 
     # ------------------------------------------------------------------ missing numbers
 

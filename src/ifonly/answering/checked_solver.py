@@ -12,21 +12,26 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from ifonly.answering.checked_results import CheckedResults
+from ifonly.answering.checked_claims import checked_claims, valid_claims
+from ifonly.answering.prepared_methods import (
+    PreparedMethod,
+    PreparedMethods,
+    accepted_by_neighbours,
+    prepared_cache,
+    refusal,
+)
 from ifonly.answering.probability_planes import ProbabilityQuestion, nearest_within
 from ifonly.answering.values import CheckedResult, Floats, ResolvedTarget, SearchSettings, uncounted
 from ifonly.answering.weight_scenarios import Searches, nearest_robust, surroundings
-from ifonly.caching import SizedCache, bytes_of
-from ifonly.errors import Contradiction, UnsupportedQuestion
+from ifonly.caching import SizedCache
+from ifonly.errors import Contradiction
 from ifonly.model import Model
 from ifonly.problem import Accepted, Distance, MaxChanges, ProbabilityTarget, Query, Question, RobustToWeights, Target
 from ifonly.problem.already_satisfied import already_decided, broken_by
 from ifonly.problem.boxes import FeatureBoxes
-from ifonly.problem.elimination import Elimination, eliminated
 from ifonly.problem.rules.derived import derived_features
 from ifonly.problem.target import TangentTarget
 from ifonly.resources import LimitReached, limited
@@ -35,57 +40,21 @@ from ifonly.results import (
     Claims,
     Limits,
     Listener,
-    Method,
-    Solver,
     Stop,
     StoppedBy,
-    Witnesses,
-    check_witnesses,
-    shortened,
 )
 from ifonly.results.deployed import covering_margin
-from ifonly.solvers.mip import MipExp, MipObj
-from ifonly.solvers.search import Enumerate, Search
-from ifonly.solvers.smt import Mace, MipSat
+from ifonly.solvers.search import Search
 from ifonly.tolerances import Tolerances
 
 CAUTION = 16.0
 """The factor on the bound of the rounding error after each refused row."""
 TRIES = 3
-QUESTION_BYTES = 2**24
-"""Questions that are kept from call to call."""
-PREPARED_BYTES = 2**29
-"""Methods, prepared for questions, that are kept from call to call."""
 COUNT_TOLERANCE = 1e-6
 """Rounding in a bound on a number of changes, which is whole."""
 
-EXACT = ("search", "enumerate")
-"""Methods without numerical tolerances: what they leave open is due to rounding."""
 THE_MODEL = "model"
 """The method of an answer without a search: the user's model decides the unchanged row."""
-
-METHODS: tuple[Method, ...] = (Search(), MipObj(), MipExp(), MipSat(), Mace(), Enumerate())
-"""The methods that an error message can recommend."""
-
-
-class PreparedMethod(NamedTuple):
-    """A solver that is prepared for a question, and its size."""
-
-    solver: Solver
-    nbytes: int
-    kept_bytes: int
-    """With the buffers that it may keep later."""
-    elimination: Elimination | None = None
-    """How rows correspond, where the solver's question has no derived features."""
-
-
-def prepared_cache(most_bytes: int = PREPARED_BYTES) -> SizedCache[PreparedMethod]:
-    """The cache of prepared methods of one explainer, whatever numbers are missing."""
-    return SizedCache(most_bytes, _prepared_bytes)
-
-
-def _prepared_bytes(prepared: PreparedMethod) -> int:
-    return prepared.kept_bytes
 
 
 class CheckedSolver:
@@ -96,42 +65,11 @@ class CheckedSolver:
     ) -> None:
         self.model, self.tolerances = model, tolerances
         self.prepared = prepared_cache() if prepared is None else prepared
-        self._questions: SizedCache[Question] = SizedCache(QUESTION_BYTES, bytes_of_question)
-
-    # ------------------------------------------------------------------ what is kept between calls
+        self._methods = PreparedMethods(model, tolerances, self.prepared)
 
     def question(self, target: Target, query: Query) -> Question:
         """The question of one target under a query without conditions; checked once."""
-        return self._questions.get_or_make(
-            (target, query.distance, query.constraints),
-            lambda: self._question(target, query),
-        )
-
-    def _question(self, target: Target, query: Query) -> Question:
-        constraints = [self._resolved(one, target) for one in query.constraints]
-        return Question(model=self.model, target=target, distance=query.measure, constraints=constraints)
-
-    def _resolved(self, constraint: Any, target: Target) -> Any:
-        """What is asked of the networks around the model follows what is asked of it."""
-        return constraint.accepted(self.model, target) if isinstance(constraint, RobustToWeights) else constraint
-
-    def _solver(self, question: Question, method: Method, reduced: bool = True) -> PreparedMethod:
-        key = (self, question.target, question.distance, question.constraints, question.caution, method, reduced)
-        return self.prepared.get_or_make(key, lambda: self._prepared(question, method, reduced))
-
-    def _prepared(self, question: Question, method: Method, reduced: bool) -> PreparedMethod:
-        """The method, prepared for the question; where it does not support it, an error that names one that does."""
-        question = question.joint
-        if why := refusal(method, question):
-            able = [other.name for other in METHODS if not refusal(other, question)]
-            others = f"; use {' or '.join(able)}" if able else "; no method can take it"
-            raise UnsupportedQuestion(f"{why}{others}.")
-        several = isinstance(method, Search) and len(question.members) > 1  # which reduces the parts that it searches
-        searched, elimination = (eliminated(question) if reduced and not several else None) or (question, None)
-        solver = method.prepare(searched, self.tolerances)
-        shared = (self.model, self.model.function, self.model.schema, *getattr(solver, "shared", ()))
-        nbytes = bytes_of(solver, shared)
-        return PreparedMethod(solver, nbytes, nbytes + getattr(solver, "buffer_bytes", 0), elimination)
+        return self._methods.question(target, query)
 
     # ------------------------------------------------------------------ people who meet the target already
 
@@ -147,7 +85,7 @@ class CheckedSolver:
         met = already_decided(resolved.target or resolved.alternatives[0], self.model, points, scores, resolved.now)
         for other in (one for one in query.constraints if isinstance(one, Accepted | RobustToWeights)):
             if met.any():
-                ways = {self._resolved(other, target) for target in resolved.alternatives}
+                ways = {accepted_by_neighbours(other, self.model, target) for target in resolved.alternatives}
                 met[met] = np.any([way.accepts_unchanged(self.model.schema, points[met]) for way in ways], axis=0)
         for i in np.flatnonzero(met).tolist():
             result[i] = CheckedResult(
@@ -189,13 +127,9 @@ class CheckedSolver:
         """Where the method proves soon that nothing is nearer than a distance: a bound, nodes, seconds."""
         prepared = self._prepared_for_bounds(resolved, query, settings)
         known = None if prepared is None else getattr(prepared.solver, "nothing_below", None)
-        if prepared is None or known is None:
+        if prepared is None or known is None or not prepared.takes(point[None, :]):
             return None
-        if prepared.elimination is None:
-            return known(point, distance, settings.limits)
-        if not prepared.elimination.takes(point[None, :]):
-            return None
-        return known(prepared.elimination.reduced(point[None, :])[0], distance, settings.limits)
+        return known(prepared.reduced(point[None, :])[0], distance, settings.limits)
 
     def nearest_below(
         self, resolved: ResolvedTarget, point: Floats, query: Query, distance: float, settings: SearchSettings
@@ -204,18 +138,14 @@ class CheckedSolver:
         or where the model refuses the row: then it takes a search without a cutoff."""
         prepared, points = self._prepared_for_bounds(resolved, query, settings), point[None, :]
         search = None if prepared is None else getattr(prepared.solver, "nearest_below", None)
-        if prepared is None or search is None:
+        if prepared is None or search is None or not prepared.takes(points):
             return None
-        elimination = prepared.elimination
-        if elimination is not None and not elimination.takes(points):
-            return None
-        claim = search((points if elimination is None else elimination.reduced(points))[0], distance, settings.limits)
+        claim = search(prepared.reduced(points)[0], distance, settings.limits)
         if claim is None or claim.point is None:
             return None if claim is None else CheckedResult(claim)
-        if elimination is not None:
-            claim = replace(claim, point=elimination.rows(claim.point[None, :])[0])
+        claim = replace(claim, point=prepared.rows(claim.point[None, :])[0])
         question = self.question(resolved.alternatives[0], query)
-        found, refused = self._witnessed(question, points, Claims.of([claim], points))
+        found, refused = checked_claims(question, points, Claims.of([claim], points), self.tolerances)
         return None if refused else found[0]
 
     def bounds_in_boxes(
@@ -231,14 +161,11 @@ class CheckedSolver:
         is nearer than; and the nodes that it took. The limits are for all boxes together."""
         prepared = self._prepared_for_bounds(resolved, query, settings)
         known = None if prepared is None else getattr(prepared.solver, "bounds_in_boxes", None)
-        if prepared is None or known is None:
+        if prepared is None or known is None or not prepared.takes(point[None, :]):
             return None
-        elimination, limits = prepared.elimination, _shared(settings.limits, len(boxes))
-        if elimination is None:
-            return known(point, boxes, below, limits)
-        if not elimination.takes(point[None, :]):
-            return None
-        return known(elimination.reduced(point[None, :])[0], elimination.reduced_boxes(boxes), below, limits)
+        limits, elimination = _shared(settings.limits, len(boxes)), prepared.elimination
+        reduced = boxes if elimination is None else elimination.reduced_boxes(boxes)
+        return known(prepared.reduced(point[None, :])[0], reduced, below, limits)
 
     def _prepared_for_bounds(
         self, resolved: ResolvedTarget, query: Query, settings: SearchSettings
@@ -252,7 +179,7 @@ class CheckedSolver:
         limits = settings.limits
         try:
             with limited(limits.seconds, limits.memory_bytes):
-                prepared = self._solver(questions[0], settings.method)
+                prepared = self._methods.method(questions[0], settings.method)
         except LimitReached:
             return None
         return None if limits.memory_bytes is not None and prepared.nbytes > limits.memory_bytes else prepared
@@ -371,7 +298,7 @@ class CheckedSolver:
                 spent = max(result[i].claim.seconds for i in waiting) if result else 0.0
             some = points[waiting] if result else points
             claims = self._claims(careful, some, replace(settings, listen=None) if result else settings, spent)
-            found, refused = self._witnessed(question, some, claims)
+            found, refused = checked_claims(question, some, claims, self.tolerances)
             if not refused and not result:
                 return found
             if not result:
@@ -393,9 +320,9 @@ class CheckedSolver:
         seconds = limits.after(spent).seconds
         try:
             with limited(None if seconds is None else seconds * len(points), limits.memory_bytes):
-                prepared = self._solver(question, method)
-                if prepared.elimination is not None and not prepared.elimination.takes(points):
-                    prepared = self._solver(question, method, reduced=False)
+                prepared = self._methods.method(question, method)
+                if not prepared.takes(points):
+                    prepared = self._methods.method(question, method, reduced=False)
             if limits.memory_bytes is not None and prepared.nbytes > limits.memory_bytes:
                 raise LimitReached("memory")
         except LimitReached as reached:
@@ -404,72 +331,20 @@ class CheckedSolver:
             return Claims.of([nothing] * len(points), points)
         spent += time.perf_counter() - begun if len(points) == 1 else 0.0
         left = limits.after(spent)
-        own = points if prepared.elimination is None else prepared.elimination.reduced(points)
-        claims = _valid_claims(
+        own = prepared.reduced(points)
+        claims = valid_claims(
             prepared.solver.solve(own, left, threads=settings.threads, listen=settings.listen), own, method
         )
-        if prepared.elimination is not None:
-            rows = prepared.elimination.rows(claims.points)
+        if own is not points:
+            rows = prepared.rows(claims.points)
             claims = replace(claims, points=np.where(claims.found[:, None], rows, points))
         return claims if left is limits else claims.counting(spent, limits)
-
-    def _witnessed(self, question: Question, points: Floats, claims: Claims) -> tuple[CheckedResults, list[int]]:
-        """The claims with shorter numbers where the model agrees, the check of each row, and what stopped the search;
-        and the numbers of the rows that the model refuses."""
-        tidy = shortened(question.joint, points, claims, self.tolerances)
-        witnesses = _witnesses(question, points, tidy)
-        if rejected := list(witnesses.rejected):  # perhaps the shorter row only, and not the one that was claimed
-            rows = tidy.points.copy()
-            rows[rejected] = claims.points[rejected]
-            tidy = replace(tidy, points=rows)
-            witnesses = _witnesses(question, points, tidy)
-        for k, why in witnesses.invalid.items():
-            raise Contradiction(f"Method '{tidy.methods[k]}' returned a wrong row: {why}.")
-        unsettled = self.tolerances.unsettled(tidy.lower, witnesses.distances)
-        stops = {k: self._left_open(question, tidy, k) for k in unsettled if k not in tidy.stops}
-        tidy = replace(tidy, stops={**tidy.stops, **stops}) if stops else tidy
-        found = CheckedResults(claims=tidy, upper=witnesses.distances, scores=witnesses.scores)
-        return found, sorted(witnesses.refused)
-
-    def _left_open(self, question: Question, claims: Claims, k: int) -> Stop:
-        """What arithmetic left open of a claim that nothing stopped.
-
-        Without a row: no row is accepted under any rounding, and some may be under one. With a row: a solver's
-        tolerances, the edge of a rule about real numbers, or scores that float64 cannot tell from the margin.
-        """
-        if not claims.found[k]:
-            return Stop(StoppedBy.ROUNDING, float(question.largest_error), question.model.precision)
-        if claims.methods[k] not in EXACT:
-            return Stop(StoppedBy.TOLERANCES)
-        edges = question.rules and len(question.schema.reals)  # rules about other values have no edges
-        return Stop(StoppedBy.EDGE if edges else StoppedBy.CLOSE)
 
 
 def searched(question: Question, point: Floats, limits: Limits, tolerances: Tolerances) -> Claim:
     """What the search claims of one point, checked."""
     settings = SearchSettings(method=Search(), limits=limits)
     return CheckedSolver(question.model, tolerances)._checked(question, point[None, :], settings)[0].claim
-
-
-def bytes_of_question(question: Question) -> int:
-    """What a question takes beside its model."""
-    return bytes_of(question, (question.model, question.model.schema))
-
-
-def refusal(method: Method, question: Question) -> str:
-    """Why a method cannot take a question; empty when it can, or does not say."""
-    refuses = getattr(method, "refuses", None)
-    return str(refuses(question)) if refuses is not None else ""
-
-
-def _valid_claims(claimed: Sequence[Claim], points: Floats, method: Method) -> Claims:
-    """What a method returns, if there is one claim per person, with a possible bound."""
-    if len(claimed) != len(points):
-        raise Contradiction(f"Method '{method.name}' gave {len(claimed)} claims for {len(points)} people.")
-    claims = Claims.of(claimed, points)
-    if not (claims.lower >= 0.0).all():
-        raise Contradiction(f"Method '{method.name}' gave a lower bound of {claims.lower.min()}.")
-    return claims
 
 
 def _refused(claim: Claim, careful: Question) -> Claim:
@@ -494,22 +369,3 @@ def _shared(limits: Limits, parts: int) -> Limits:
     """The limits of a row, divided among the searches that its answer takes."""
     seconds = None if limits.seconds is None else limits.seconds / parts
     return replace(limits, seconds=seconds, nodes=None if limits.nodes is None else max(1, limits.nodes // parts))
-
-
-def _witnesses(question: Question, points: Floats, claims: Claims) -> Witnesses:
-    """The check of each claimed row; of claims without one, an infinite distance and no scores."""
-    if claims.found.all():
-        return check_witnesses(question, points, claims.points)
-    distances = np.full(len(claims), math.inf)
-    scores = np.full((len(claims), question.model.outputs), math.nan)
-    found = np.flatnonzero(claims.found).tolist()
-    if not found:
-        return Witnesses(distances=distances, scores=scores)
-    some = check_witnesses(question, points[found], claims.points[found])
-    distances[found], scores[found] = some.distances, some.scores
-    return Witnesses(
-        distances=distances,
-        scores=scores,
-        invalid={found[k]: why for k, why in some.invalid.items()},
-        refused={found[k]: why for k, why in some.refused.items()},
-    )

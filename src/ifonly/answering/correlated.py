@@ -1,4 +1,4 @@
-"""Least Mahalanobis cost by bisection: is there an allowed row that costs at most so much, or half of it?"""
+"""Least Mahalanobis cost by bisection on a bound: is there an allowed row that costs no more than that?"""
 
 from __future__ import annotations
 

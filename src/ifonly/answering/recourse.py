@@ -23,8 +23,8 @@ import numpy as np
 from ifonly.answering.action_bounds import ActionBounds
 from ifonly.answering.answerer import Answerer
 from ifonly.answering.branching import Spent
-from ifonly.answering.checked_solver import prepared_cache
 from ifonly.answering.leaf_bounds import TreeLeaves
+from ifonly.answering.prepared_methods import prepared_cache
 from ifonly.answering.proposals import accepted
 from ifonly.answering.reasons import find_reasons
 from ifonly.answering.runner import QueryRunner

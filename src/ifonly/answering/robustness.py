@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.answering.answerer import Answerer
 from ifonly.answering.checked_solver import searched
 from ifonly.answering.weight_verification import SEARCHED, verified
 from ifonly.errors import QuestionError, UnsupportedModel, UnsupportedQuestion
@@ -19,10 +20,10 @@ from ifonly.model.own_layers import OwnLayers, own_layers
 from ifonly.model.trees.removal import Removals
 from ifonly.model.weight_attack import lowest_network
 from ifonly.model.weight_box import WeightBox
-from ifonly.problem import ClassTarget, ProbabilityTarget, Question, RobustToWeights, Target
+from ifonly.problem import ClassTarget, OpenTarget, ProbabilityTarget, Query, Question, RobustToWeights, Target
 from ifonly.problem.already_satisfied import already_decided
 from ifonly.problem.robust import LARGEST
-from ifonly.results import Claim, Limits
+from ifonly.results import Answer, Claim, Limits
 from ifonly.results.robustness import Robustness, TreeRobustness
 from ifonly.tolerances import DEFAULT
 
@@ -39,8 +40,21 @@ SECONDS = 10.0
 Known: TypeAlias = tuple[float, float, OwnLayers | None]
 
 
-def robustness_of(model: Model, point: Floats, target: Target | None, relative: bool) -> Robustness | TreeRobustness:
-    """How far the weights may change before a row is no longer decided as asked: by default, as it is now."""
+def robustness_of(
+    answerer: Answerer, answer: Any, target: Target | OpenTarget | None, relative: bool
+) -> Robustness | TreeRobustness:
+    """How far the weights may change before an answer's row, or any row, is no longer decided as it is now, or as a
+    target says."""
+    row = answer.counterfactual if isinstance(answer, Answer) else answer
+    if isinstance(answer, Answer) and row is None:
+        raise QuestionError(f"This answer has no row whose robustness could be found: it is '{answer.status}'.")
+    if isinstance(target, OpenTarget):
+        raise UnsupportedQuestion("Robustness is found for one class, score or probability; name one of them.")
+    restricted, point, _ = answerer.kept_missing(answerer.schema.read(row), Query())
+    return _of_point(restricted.model, point, target, relative)
+
+
+def _of_point(model: Model, point: Floats, target: Target | None, relative: bool) -> Robustness | TreeRobustness:
     scores = model.scores(point[None, :])
     if target is None:
         if not model.classes:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ifonly.answering.box_bounds import PreparedBoxBounds
 from ifonly.answering.branching import Branching, NearestUnder
 from ifonly.answering.checked_results import CheckedResults, TargetResults
-from ifonly.answering.checked_solver import CheckedSolver, PreparedMethod
+from ifonly.answering.checked_solver import CheckedSolver
+from ifonly.answering.prepared_methods import PreparedMethod
 from ifonly.answering.values import (
     Batch,
     CheckedResult,
@@ -127,6 +128,12 @@ class QueryRunner:
         ways = each_choice(without_imputable(query.constraints, self.model.schema))
         queries = [replace(query, constraints=way) for way in ways]
         return [self.solver.question(target, one) for target in resolved.alternatives for one in queries]
+
+    def check(self, query: Query) -> None:
+        """Raise the error of a query that does not fit the model, the schema or the method."""
+        searched = self.split(query).plain
+        for target in self.resolved(searched.target, 0).alternatives:
+            self.solver.question(target, searched)
 
     def _check_two_classes(self) -> None:
         classes = self.model.classes

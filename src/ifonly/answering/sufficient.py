@@ -41,9 +41,9 @@ SHARE = 4.0
 
 
 def sufficient_reasons(
-    answerer: Answerer, point: Floats, sufficiency: Sufficiency, settings: SearchSettings, row: int = 0
+    answerer: Answerer, point: Floats, sufficiency: Sufficiency, settings: SearchSettings
 ) -> SufficientReasons:
-    """The reasons of one person, of whom `row` is the number. The limits are for all of it."""
+    """The reasons of one person. The limits are for all of it."""
     begun = time.perf_counter()
     oracle, query, breaks = _held_rows(answerer, point, sufficiency, settings)
     answerer, point, missing = oracle.answerer, oracle.point, oracle.missing
@@ -52,7 +52,7 @@ def sufficient_reasons(
     search.run(sufficiency.several)
     facts = tuple(one.describe() for one in query.constraints if one in answerer.facts)
     return SufficientReasons(
-        row=row,
+        row=0,
         factual=answerer.schema.row(point),
         decision=oracle.decision,
         target=oracle.resolved.name,

@@ -33,7 +33,7 @@ def read_also(options: Mapping[str, Any], schema: Schema) -> tuple[Accepted | Ac
     if least is None:
         return tuple(found)
     if not found:
-        raise QuestionError("--also-least counts the models of --also, of which there are none.")
+        raise QuestionError("--also-least counts the models of --also; give some with --also NAME=FILE.")
     return (AcceptedBySome(least, found),)
 
 

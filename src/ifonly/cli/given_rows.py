@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.cli.console import note
-from ifonly.errors import FileError, QuestionError
+from ifonly.errors import QuestionError
+from ifonly.files import file_errors
 from ifonly.population.csv_format import CsvFormat
 from ifonly.population.sources import TableFiles, files_of
 
@@ -59,9 +60,6 @@ def _standard_input() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="ifonly-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = folder / "standard-input.csv"
-    try:
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-    except OSError as error:
-        raise FileError(f"Cannot read what comes in by the standard input: {error.strerror or error}.") from None
+    with file_errors("read what comes in by the standard input"), path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
     return path

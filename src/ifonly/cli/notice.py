@@ -29,7 +29,7 @@ Examples:
   ifonly notice --model net.onnx --schema schema.json --rows people.csv --target approve --output notices.jsonl \\
     --keep applicant --printout all.html --mail-merge merge.csv
 
-Nothing here is legal advice: which form applies, and what it must say, is for whoever decides to settle.
+Nothing here is legal advice: which form applies, and what it must say, is for the decision maker to settle.
 
 {codes.EPILOG}"""
 

@@ -33,7 +33,7 @@ from ifonly.problem.query import read_constraints as read_all
 from ifonly.problem.rules import AnyConstraint
 from ifonly.problem.target import MARGIN
 from ifonly.results import Method
-from ifonly.results.plain_language import language_of
+from ifonly.results.languages import language_of
 from ifonly.schema import Schema
 from ifonly.schema.io import read_json
 from ifonly.schema.number_text import DecimalMark, two_readings

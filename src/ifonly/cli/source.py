@@ -98,7 +98,7 @@ def load_any(
     from ifonly.model.importers.pickles import ENDINGS
 
     if inputs and Path(path).suffix.lower() != ".onnx":
-        raise QuestionError(f"--input is about the inputs of an .onnx file; '{path}' is none.")
+        raise QuestionError(f"--input is about the inputs of an .onnx file; '{path}' does not end in .onnx.")
     if Path(path).suffix.lower() not in ENDINGS:
         return load_model(path, schema, classes=classes, regression=regression, inputs=inputs or None)
     if not unsafe_pickle:

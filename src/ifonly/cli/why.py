@@ -66,21 +66,21 @@ def why(as_json: bool, **options: Any) -> int:
     certificates = _certificates(options, source, explainer, sufficiency)
     found: dict[int, SufficientReasons] = {}
     wrong: dict[int, Exception] = {}
-    for number, told in reasons_of_rows(explainer, source, sufficiency):
-        if isinstance(told, Exception):
-            wrong[number] = told
+    for number, explanation in reasons_of_rows(explainer, source, sufficiency):
+        if isinstance(explanation, Exception):
+            wrong[number] = explanation
             continue
         if not as_json:
-            show(reasons_page(told, options["language"], options["subject"]))
-        found[number] = told
+            show(reasons_page(explanation, options["language"], options["subject"]))
+        found[number] = explanation
     if as_json:
-        show_json({"reasons": [told.to_dict() for told in found.values()]})
+        show_json({"reasons": [explanation.to_dict() for explanation in found.values()]})
     if page is not None and found:
         write_page(page, next(iter(found.values())), options)
     if certificates is not None:
         _certify(certificates, explainer, source.rows, sufficiency, found)
     complete = certificates is None or certificates.complete
-    return exit_code(wrong, proven=complete and all(told.status == "smallest" for told in found.values()))
+    return exit_code(wrong, proven=complete and all(explanation.status == "smallest" for explanation in found.values()))
 
 
 def _certificates(
@@ -110,8 +110,8 @@ def _certify(
 
     from ifonly.certifying.reason import certificate_of_reason
 
-    for number, told in found.items():
-        certificates.add(number, partial(certificate_of_reason, explainer, rows[number], sufficiency, told))
+    for number, explanation in found.items():
+        certificates.add(number, partial(certificate_of_reason, explainer, rows[number], sufficiency, explanation))
     certificates.close()
 
 

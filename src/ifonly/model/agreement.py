@@ -18,7 +18,7 @@ from ifonly.errors import ModelError
 from ifonly.model.model import Model
 from ifonly.model.trees import Trees, edge_points
 from ifonly.schema import Choice, Numeric, Schema
-from ifonly.tolerances import DEFAULT, Tolerances
+from ifonly.tolerances import DEFAULT
 
 ROWS = 1000
 TIE = 1e-9
@@ -26,29 +26,21 @@ TIE = 1e-9
 Decided: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.intp]]
 
 
-def check_agreement(
-    model: Model,
-    *,
-    at: NDArray[np.float64] | None = None,
-    decided: Decided | None = None,
-    rows: int = ROWS,
-    seed: int = 0,
-    tolerances: Tolerances = DEFAULT,
-) -> Model:
+def check_agreement(model: Model, *, at: NDArray[np.float64] | None = None, decided: Decided | None = None) -> Model:
     """The model with its largest deviation filled in; a ModelError when that is more than rounding.
 
     `at` are points to compare at besides random ones: those at all splits of a library's trees, where it has some.
     `decided` gives the decisions of the original, by the number of the class.
     """
-    points = comparison_rows(model.schema, rows, seed)
+    points = comparison_rows(model.schema, ROWS, seed=0)
     if at is None and isinstance(model.function, Trees):
-        at = edge_points(model.function.ensemble, model.schema, seed=seed)
+        at = edge_points(model.function.ensemble, model.schema)
     points = points if at is None else np.concatenate([points, at])
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
         ours, theirs = model.exact_scores(points), model.scores(points)
     _check_finite(model, points, ours, theirs)
     difference = np.abs(ours - theirs)
-    allowed, worst = _allowed(model, float(np.abs(ours).max()), tolerances), float(difference.max())
+    allowed, worst = _allowed(model, float(np.abs(ours).max())), float(difference.max())
     if worst > allowed:
         row = int(difference.max(axis=1).argmax())
         raise ModelError(
@@ -98,13 +90,14 @@ def score_margin_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(best[:, -1] - best[:, -2])
 
 
-def _allowed(model: Model, largest: float, tolerances: Tolerances) -> float:
+def _allowed(model: Model, largest: float) -> float:
     """The allowed difference: a share of the largest score; for trees the error of another order of summation."""
     if isinstance(model.function, Trees):
         nowhere = np.zeros((1, 0))
         error = model.function.in_any_order().error(nowhere, nowhere, model.precision, np.zeros(0, dtype=np.bool_))
         return float(error.max())
-    relative = tolerances.agreement_relative if model.precision == "float64" else tolerances.agreement_relative_float32
+    float64 = model.precision == "float64"
+    relative = DEFAULT.agreement_relative if float64 else DEFAULT.agreement_relative_float32
     return relative * (1.0 + largest)
 
 

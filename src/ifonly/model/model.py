@@ -53,7 +53,7 @@ class Model:
     for_schema: Callable[[Schema], Model] | None = None
     scores_are: Literal["log-odds", "probabilities"] = "log-odds"
     accepted: Any = None
-    """The class that means acceptance, where that is no matter of choice: of an anomaly model, that a row is none."""
+    """The class that means acceptance, where that is no matter of choice: of an anomaly model, that of inliers."""
     warnings: tuple[str, ...] = ()
     """Warnings of the import, such as options that an encoder does not know."""
 

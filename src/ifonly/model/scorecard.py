@@ -21,7 +21,7 @@ from typing import Any
 
 from ifonly.errors import FileError, IfonlyError, ModelError
 from ifonly.model.files import MAX_JSON_BYTES, check_size
-from ifonly.printing import shown
+from ifonly.printing import capitalised, shown
 from ifonly.schema.arguments import is_label, items, path_of
 from ifonly.schema.number_text import DecimalMark, mark_of, two_readings
 from ifonly.schema.values import is_missing, plain, same_value
@@ -221,11 +221,11 @@ def _decimal(data: Any, what: str, digits: int = DIGITS) -> Decimal:
     """A number as it is written."""
     data = plain(data)
     if isinstance(data, bool) or not isinstance(data, int | float | Decimal):
-        raise ModelError(f"{what[0].upper()}{what[1:]} must be a number; got {shown(data)}.")
+        raise ModelError(f"{capitalised(what)} must be a number; got {shown(data)}.")
     number = data if isinstance(data, Decimal) else Decimal(data if isinstance(data, int) else repr(float(data)))
     if not number.is_finite() or number.copy_abs() > LARGEST or decimals(number) > digits:
         raise ModelError(
-            f"{what[0].upper()}{what[1:]} must be at most 10^12 with at most {digits} decimals; got {shown(data)}."
+            f"{capitalised(what)} must be at most 10^12 with at most {digits} decimals; got {shown(data)}."
         )
     return number
 

@@ -1,4 +1,4 @@
-"""The lowest scores of all networks within a box of weights, as one ReLU network of the row: what searches take.
+"""The lowest scores of all networks within a box of weights, as one ReLU network of the row, which is searched as any.
 
     layer 0   the parts of each input on either side of 0, where its sign is not the same for all rows of the schema
     layer k   the least and the largest values of each neuron over the box; those that nothing needs are left out

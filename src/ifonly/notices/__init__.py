@@ -1,4 +1,4 @@
-"""Notices: principal reasons in the words of whoever decides, and the notice that is handed to the person"""
+"""Notices: principal reasons in the decision maker's words, and the notice that is handed to the person"""
 
 from ifonly.notices.bulk import notices_to, write_mail_merge, write_pages, write_printout
 from ifonly.notices.letter import Letter

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError, QuestionError, RowError
+from ifonly.files import file_errors
 from ifonly.notices.letter import Letter, kept_fields
 from ifonly.notices.one_notice import FORMAT, VERSION, NoticeRequest, annex_text, checked_letter
 from ifonly.notices.pages import MOST_PEOPLE, NoticePages
@@ -66,8 +67,8 @@ class NoticeRecords:
         answer = self.request.explainer.explain(row, self.request.query)
         if answer.already:
             return answer, None
-        told = self.request.notice(row, fields)
-        return told.ways[0], json_text(told.annex())
+        made = self.request.notice(row, fields)
+        return made.ways[0], json_text(made.annex())
 
     def _fields(self, table: Any, i: int) -> dict[str, str]:
         values = {name: table[name][i] if hasattr(table, "keys") else table[i].get(name) for name in self.kept}
@@ -94,7 +95,9 @@ def notices_to(
     if not isinstance(request, NoticeRequest):
         raise QuestionError(f"Say what the notices are as NoticeRequest(explainer=...); got {shown(request)}.")
     if path_of(path).suffix != ".jsonl":
-        raise FileError(f"Notices of many people are written to a .jsonl file; '{path_of(path).name}' is none.")
+        raise FileError(
+            f"Notices of many people are written to a .jsonl file; '{path_of(path).name}' does not end in .jsonl."
+        )
     if engine is not None and not hasattr(engine, "begin"):
         raise QuestionError(f"An engine is an object such as Processes(2); got {shown(engine)}.")
     plan = _plan(path, table, request, keep)
@@ -137,13 +140,11 @@ def read_notices(path: str | Path) -> Iterator[tuple[dict[str, Any], dict[str, A
     """The record and the annex of everybody who has a notice, one after the other."""
     place = path_of(path)
     try:
-        with place.open("r", encoding="utf-8") as file:
+        with file_errors(f"read the notices '{place}'"), place.open("r", encoding="utf-8") as file:
             for number, line in enumerate(iter(lambda: file.readline(MOST_LINE), ""), 1):
                 record = _record(line, place, number)
                 if (annex := record.pop("annex")) is not None:
                     yield record, annex
-    except OSError as error:
-        raise FileError(f"Cannot read the notices '{place}': {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise FileError(f"'{place}' is not UTF-8 text.") from None
 
@@ -163,10 +164,12 @@ def _is_whole(record: dict[str, Any]) -> bool:
     try:
         if (annex := record["annex"]) is None:
             return True
-        told = {one["mark"]: one["text"] for one in annex["statements"]}
-        texts = [annex["model"], annex["schema"], *told, *told.values(), *annex["keeps"]]
+        statements = {one["mark"]: one["text"] for one in annex["statements"]}
+        texts = [annex["model"], annex["schema"], *statements, *statements.values(), *annex["keeps"]]
         texts += [
-            part for one in annex["reasons"] for part in (one["code"], one["text"], told[one["mark"]], *one["about"])
+            part
+            for one in annex["reasons"]
+            for part in (one["code"], one["text"], statements[one["mark"]], *one["about"])
         ]
         texts += [part for one in annex["proven"] for part in (one["text"], *one["about"])]
         texts += [part for one in annex["data"] for part in (one["label"], one["shown"])]
@@ -174,7 +177,7 @@ def _is_whole(record: dict[str, Any]) -> bool:
         texts += [] if annex["certificate"] is None else [annex["certificate"]["sha256"]]
         marks = {"D", "S", "O"} if annex["reasons"] else {"D", "S"}
         known = (annex["format"], annex["version"]) == (FORMAT, VERSION) and type(record["row"]) is int
-        return known and marks <= told.keys() and all(isinstance(one, str) for one in texts)
+        return known and marks <= statements.keys() and all(isinstance(one, str) for one in texts)
     except (LookupError, TypeError, AttributeError):
         return False
 
@@ -185,10 +188,8 @@ def write_pages(path: str | Path, folder: str | Path, letter: Letter | str = "c-
     The letter's template is used; form, language and fields are those that the notices were made with.
     """
     pages, place, count = _Pages(letter), path_of(folder), 0
-    try:
+    with file_errors(f"write to the folder '{place}'"):
         place.mkdir(exist_ok=True)
-    except OSError as error:
-        raise FileError(f"Cannot write to the folder '{place}': {error.strerror or error}.") from None
     for record, annex in read_notices(path):
         name = page_name(record)
         write_whole(place / name, pages.of(annex).page(annex).encode("utf-8"))

@@ -1,4 +1,4 @@
-"""The letter: which form a notice has, its language, what whoever decides has filled in, and their own template.
+"""The letter: which form a notice has, its language, what the decision maker has filled in, and their own template.
 
     c-1      notice of action taken and statement of reasons (sample form C-1 of US Regulation B)
     c-4      the same with a counteroffer (sample form C-4)
@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from ifonly.errors import FileError, QuestionError
+from ifonly.files import file_errors
 from ifonly.printing import shown
-from ifonly.results.plain_language import language_of
+from ifonly.results.languages import language_of
 from ifonly.schema.arguments import path_of
 
 NoticeForm: TypeAlias = Literal["c-1", "c-4", "gdpr", "ai-act"]
@@ -153,11 +154,8 @@ class Letter:
         if self.template is None:
             return None
         path = path_of(self.template)
-        try:
-            with path.open("rb") as file:
-                content = file.read(MOST_TEMPLATE + 1)
-        except OSError as error:
-            raise FileError(f"Cannot read the template '{path}': {error.strerror or error}.") from None
+        with file_errors(f"read the template '{path}'"), path.open("rb") as file:
+            content = file.read(MOST_TEMPLATE + 1)
         if len(content) > MOST_TEMPLATE:
             raise FileError(f"'{path}' is larger than the {MOST_TEMPLATE >> 10} KiB that a template may have.")
         try:

@@ -70,8 +70,8 @@ class Notice:
 
     def annex(self) -> dict[str, Any]:
         """Plain data, ready for JSON: every statement with its question, status and bound, and what these rest on."""
-        letter, told = self.letter, self.reasons
-        named = naming(told.why, letter.language)
+        letter, principal = self.letter, self.reasons
+        named = naming(principal.why, letter.language)
         names = dict.fromkeys((*FORMS[letter.form].fields, *letter.fields))
         fields = [
             {"name": name, "label": field_words(name, letter.language), "value": letter.fields.get(name) or None}
@@ -83,20 +83,20 @@ class Notice:
             "ifonly": import_module("ifonly").__version__,
             "form": letter.form,
             "language": letter.language,
-            "model": told.model,
+            "model": principal.model,
             "schema": self.schema,
             "certificate": self.certificate,
             "fields": fields,
             "statements": [one.to_dict() for one in self.statements],
-            "proven": proven_sentences(told, self.ways, letter, self.cents),
+            "proven": proven_sentences(principal, self.ways, letter, self.cents),
             "reasons": [
                 {"mark": f"R{k}", "code": one.group.code, "text": one.group.words(letter.language),
                  "about": [named.label(name) for name in one.group.features]}
-                for k, one in enumerate(told.reasons, 1)
+                for k, one in enumerate(principal.reasons, 1)
             ],
             "data": self._data(),
-            "keeps": [rule for rule in self.ways[0].constraints if rule not in told.why.facts],
-            "principal": told.to_dict(),
+            "keeps": [rule for rule in self.ways[0].constraints if rule not in principal.why.facts],
+            "principal": principal.to_dict(),
             "ways": [way.to_dict() for way in self.ways],
             "cents": {mark: [change.to_dict() for change in changes] for mark, changes in self.cents.items()},
         }  # fmt: skip
@@ -137,10 +137,10 @@ class Notice:
 
     def _data(self) -> list[dict[str, Any]]:
         """The data that the decision was made on, as they are shown."""
-        why, told = self.reasons.why, localised(self.reasons.why, self.letter.language)
+        why, own = self.reasons.why, localised(self.reasons.why, self.letter.language)
         return [
-            {"name": name, "label": told.label(name), "value": value,
-             "shown": amount(told.factual[name], told.unit(name), self.letter.language)}
+            {"name": name, "label": own.label(name), "value": value,
+             "shown": amount(own.factual[name], own.unit(name), self.letter.language)}
             for name, value in why.factual.items()
         ]  # fmt: skip
 
@@ -188,21 +188,21 @@ class NoticeRequest:
     def notice(self, row: Any, fields: Mapping[str, str] | None = None) -> Notice:
         """The notice of one person; `fields` are filled in for this person only."""
         letter, query = checked_letter(self.letter), query_of(self.query)
-        told = reasons_by(self.alone, row, self.codes, query.target)
+        principal = reasons_by(self.alone, row, self.codes, query.target)
         ways = _ways(self.explainer, row, query, self.ways)
         return Notice(
             letter=replace(letter, fields={**letter.fields, **fields}) if fields else letter,
-            reasons=told,
+            reasons=principal,
             ways=ways,
             schema=schema_fingerprint(self.explainer.schema),
-            cents=self._cents(told, ways),
+            cents=self._cents(principal, ways),
         )
 
-    def _cents(self, told: PrincipalReasons, ways: tuple[Answer, ...]) -> dict[str, tuple[Change, ...]]:
+    def _cents(self, principal: PrincipalReasons, ways: tuple[Answer, ...]) -> dict[str, tuple[Change, ...]]:
         """By mark: the changes in whole cents."""
         query = query_of(self.query)
-        alone = [(f"R{k}", self.alone, one.answer, group_query(self.alone, one.group, told.why, query.target))
-                 for k, one in enumerate(told.reasons, 1)]  # fmt: skip
+        alone = [(f"R{k}", self.alone, one.answer, group_query(self.alone, one.group, principal.why, query.target))
+                 for k, one in enumerate(principal.reasons, 1)]  # fmt: skip
         every = [*alone, *((f"W{k}", self.explainer, way, query) for k, way in enumerate(ways, 1))]
         found = {mark: in_cents(explainer, answer, asked) for mark, explainer, answer, asked in every}
         return {mark: changes for mark, changes in found.items() if changes is not None}

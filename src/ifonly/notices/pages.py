@@ -1,4 +1,4 @@
-"""Pages of notices: an annex, put into a template (Jinja) in the words of whoever decides.
+"""Pages of notices: an annex, put into a template (Jinja) in the decision maker's words.
 
 A template is the content of the page, without <html> and <head>; it is text with gaps:
 
@@ -117,17 +117,17 @@ def _line(error: Exception) -> int | None:
 def _blocks(annex: Mapping[str, Any]) -> dict[str, Any]:
     """The gaps of a template, filled from an annex: HTML that is escaped already, and the annex itself."""
     language = annex["language"]
-    say, told = notice_phrases(language), {one["mark"]: one for one in annex["statements"]}
-    ways = [one for mark, one in told.items() if mark.startswith("W")]
+    say, statements = notice_phrases(language), {one["mark"]: one for one in annex["statements"]}
+    ways = [one for mark, one in statements.items() if mark.startswith("W")]
     labels = {one["name"]: (one["label"], "") for one in annex["data"]}
     own = annex["principal"]["sufficient"].get("translations", {})
     keeps = rules_in(annex["keeps"], Naming(language, labels, own))
     kept = paragraph(say.kept.format("; ".join(keeps)), "soft") if keeps else ""
     data = [(one["label"], one["shown"]) for one in annex["data"]]
     blocks = {
-        "decision": f"<p>{_marked(told['D'])}</p>",
-        "reasons": _reasons(annex, told, say, language),
-        "decides": f"<p>{_marked(told['S'])}</p>",
+        "decision": f"<p>{_marked(statements['D'])}</p>",
+        "reasons": _reasons(annex, statements, say, language),
+        "decides": f"<p>{_marked(statements['S'])}</p>",
         "ways": f'<ol class="ifonly-ways">{"".join(f"<li>{_marked(one)}</li>" for one in ways)}</ol>{kept}',
         "proven": f"<ul>{''.join(f'<li>{_marked(one)}</li>' for one in annex['proven'])}</ul>",
         "data": table((say.feature, say.value), data),
@@ -154,15 +154,15 @@ def _marked(statement: Mapping[str, Any]) -> str:
     return f'{words(statement["text"])} <span class="ifonly-mark-of">[{words(marks)}]</span>'
 
 
-def _reasons(annex: Mapping[str, Any], told: Mapping[str, Any], say: NoticePhrases, language: str) -> str:
+def _reasons(annex: Mapping[str, Any], statements: Mapping[str, Any], say: NoticePhrases, language: str) -> str:
     if not annex["reasons"]:
         return paragraph(say.no_reason)
     listed = []
     for one in annex["reasons"]:
         text = words(one["text"]) if one["text"] else _to_fill(unnamed_reason(one, language), say)
         code = f' <span class="ifonly-code">{words(say.code.format(one["code"]))}</span>' if one["code"] else ""
-        listed.append(f"<li><b>{text}</b>{code}<br>{_marked(told[one['mark']])}</li>")
-    return f'<ol class="ifonly-reasons">{"".join(listed)}</ol><p class="ifonly-soft">{_marked(told["O"])}</p>'
+        listed.append(f"<li><b>{text}</b>{code}<br>{_marked(statements[one['mark']])}</li>")
+    return f'<ol class="ifonly-reasons">{"".join(listed)}</ol><p class="ifonly-soft">{_marked(statements["O"])}</p>'
 
 
 def _to_fill(what: str, say: NoticePhrases) -> str:

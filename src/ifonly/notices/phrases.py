@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ifonly.results.plain_language import language_of
+from ifonly.results.languages import language_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Reason codes: groups of features in the words of whoever decides, such as a lender's list of reasons.
+"""Reason codes: groups of features in the decision maker's words, such as a lender's list of reasons.
 
     {"reasons": [{"code": "31", "text": {"en": "Payments too low", "de": "Zahlungen zu niedrig"},
                   "features": ["MaxPaymentAmountOverLast6Months", "MostRecentPaymentAmount"]}, ...]}
@@ -16,7 +16,7 @@ from typing import Any
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.plain_data import entries
-from ifonly.results.plain_language import LANGUAGES
+from ifonly.results.languages import LANGUAGES
 from ifonly.schema import Schema
 from ifonly.schema.arguments import items
 from ifonly.schema.io import read_json

@@ -72,23 +72,23 @@ Cents: TypeAlias = Mapping[str, tuple[Change, ...]]
 
 
 def statements(
-    told: PrincipalReasons, ways: Sequence[Answer], letter: Letter, cents: Cents
+    principal: PrincipalReasons, ways: Sequence[Answer], letter: Letter, cents: Cents
 ) -> tuple[NoticeStatement, ...]:
     """All sentences of a notice about its person, in the order of the marks."""
-    reasons = [_reason(told, one, k, letter, cents) for k, one in enumerate(told.reasons)]
-    order = [_order(told, letter)] if reasons else []
+    reasons = [_reason(principal, one, k, letter, cents) for k, one in enumerate(principal.reasons)]
+    order = [_order(principal, letter)] if reasons else []
     found = [_way(way, k, letter, cents) for k, way in enumerate(ways)]
-    return (_decision(told.why, letter), *reasons, *order, _sufficient(told.why, letter), *found)
+    return (_decision(principal.why, letter), *reasons, *order, _sufficient(principal.why, letter), *found)
 
 
 def proven_sentences(
-    told: PrincipalReasons, ways: Sequence[Answer], letter: Letter, cents: Cents
+    principal: PrincipalReasons, ways: Sequence[Answer], letter: Letter, cents: Cents
 ) -> list[dict[str, Any]]:
     """What is proven of the statements, in plain words, with the marks of those that each sentence is about."""
     say = notice_phrases(letter.language)
     behind = [
-        ([f"R{k}" for k in range(1, len(told.reasons) + 1)], say.checked),
-        (["S"], say.decides if told.why.reasons else say.decides_open),
+        ([f"R{k}" for k in range(1, len(principal.reasons) + 1)], say.checked),
+        (["S"], say.decides if principal.why.reasons else say.decides_open),
         *(([f"W{k}"], _way_proven(way, say)) for k, way in enumerate(ways, 1)),
         (list(cents), say.cents),
     ]
@@ -125,7 +125,7 @@ def _way_proven(way: Answer, say: NoticePhrases) -> str:
 
 
 def _reason(
-    told: PrincipalReasons, reason: PrincipalReason, place: int, letter: Letter, cents: Cents
+    principal: PrincipalReasons, reason: PrincipalReason, place: int, letter: Letter, cents: Cents
 ) -> NoticeStatement:
     say, at = notice_phrases(letter.language), f"/principal/reasons/{place}"
     answer, changes = _worded(reason.answer, f"R{place + 1}", cents, f"{at}/changes")
@@ -140,8 +140,8 @@ def _reason(
     return NoticeStatement(
         mark=f"R{place + 1}",
         text=text,
-        question=f"Which least change ({told.distance_name}) of {', '.join(reason.group.features)} alone, all other "
-        f"data as they are, would have been enough?",
+        question=f"Which least change ({principal.distance_name}) of {', '.join(reason.group.features)} alone, all "
+        f"other data as they are, would have been enough?",
         status=answer.status,
         evidence=at,
         lower=answer.lower,
@@ -155,18 +155,18 @@ def _worded(answer: Answer, mark: str, cents: Cents, changes: str) -> tuple[Answ
     return (replace(answer, changes=cents[mark]), f"/cents/{mark}") if mark in cents else (answer, changes)
 
 
-def _order(told: PrincipalReasons, letter: Letter) -> NoticeStatement:
+def _order(principal: PrincipalReasons, letter: Letter) -> NoticeStatement:
     say = notice_phrases(letter.language)
     return NoticeStatement(
-        mark="O", text=say.order if told.ranked else say.no_order, question="Is this the order by the rule?",
-        status="proven" if told.ranked else "not proven", evidence="/principal/ranked",
+        mark="O", text=say.order if principal.ranked else say.no_order, question="Is this the order by the rule?",
+        status="proven" if principal.ranked else "not proven", evidence="/principal/ranked",
     )  # fmt: skip
 
 
 def _sufficient(why: SufficientReasons, letter: Letter) -> NoticeStatement:
-    told = localised(why, letter.language)
+    own = localised(why, letter.language)
     numbers = [
-        TracedNumber(amount(told.factual.get(name), told.unit(name), letter.language), why.factual.get(name), _at(name))
+        TracedNumber(amount(own.factual.get(name), own.unit(name), letter.language), why.factual.get(name), _at(name))
         for name in why.features
     ]
     return NoticeStatement(
@@ -203,10 +203,10 @@ def _way(way: Answer, place: int, letter: Letter, cents: Cents) -> NoticeStateme
 
 
 def _numbers(answer: Answer, changes: Sequence[Change], at: str, letter: Letter) -> Iterator[TracedNumber]:
-    told, named = localised(answer, letter.language), localised_changes(answer, changes, letter.language)
+    shown_answer, named = localised(answer, letter.language), localised_changes(answer, changes, letter.language)
     for k, (change, own) in enumerate(zip(changes, named, strict=True)):
         for value, name, entry in ((change.before, own.before, "from"), (change.after, own.after, "to")):
-            shown = amount(name, told.unit(change.feature), letter.language, counted=change.counted)
+            shown = amount(name, shown_answer.unit(change.feature), letter.language, counted=change.counted)
             yield TracedNumber(shown, value, f"{at}/{k}/{entry}")
 
 

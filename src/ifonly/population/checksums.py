@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from ifonly.errors import ChangedFile, FileError
+from ifonly.errors import ChangedFile
+from ifonly.files import file_errors
 
 BLOCK_BYTES = 1 << 20
 BLOCKS_KEPT = 4
@@ -39,7 +38,7 @@ class FileChecksums:
 
     def check(self) -> None:
         """Is the file at this path still the same? Read again only if the file system says that it was touched."""
-        with _as_file_error(self.description), self.path.open("rb") as file:
+        with file_errors(f"read the table {self.description}"), self.path.open("rb") as file:
             if _stamp(file) != self.stamp and hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
                 raise ChangedFile(self.description)
 
@@ -47,7 +46,7 @@ class FileChecksums:
 def checksums(path: Path, description: str) -> FileChecksums:
     """Fingerprint a file: its size, its lines and its checksums, in one pass."""
     whole, blocks, size, lines, last = hashlib.sha256(), list[bytes](), 0, 0, b"\n"
-    with _as_file_error(description), path.open("rb") as file:
+    with file_errors(f"read the table {description}"), path.open("rb") as file:
         stamp = _stamp(file)
         while some := file.read(BLOCK_BYTES):
             whole.update(some)
@@ -124,11 +123,3 @@ def _stamp(file: IO[bytes]) -> tuple[int, ...]:
     """What changes when a file is written or replaced, to the precision of the file system's clock."""
     stat = os.fstat(file.fileno())
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
-
-
-@contextmanager
-def _as_file_error(description: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise FileError(f"Cannot read the table {description}: {error.strerror or error}.") from None

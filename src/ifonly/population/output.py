@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError, QuestionError
+from ifonly.files import file_errors
 from ifonly.population.counters import AnswerCounts
 from ifonly.population.formats import RecordWriter, concatenate, new_file, open_writer
 from ifonly.population.output_paths import DIGITS, LOCK, MANIFEST_BESIDE, OutputPaths, part_name
@@ -289,7 +290,7 @@ def manifest_of(place: OutputPaths) -> dict[str, Any] | None:
     for part in data["parts"]:
         fields = {"name": str, "first": int, "rows": int, "sha256": str}
         if not isinstance(part, dict) or not all(isinstance(part.get(name), kind) for name, kind in fields.items()):
-            raise FileError(f"'{place.manifest}' names a part that is none: {shown(part)}.")
+            raise FileError(f"'{place.manifest}' names what is not a part: {shown(part)}.")
         if not is_part(part["name"]):
             raise FileError(f"'{place.manifest}' names a part outside of its folder: {shown(part['name'])}.")
     return dict(data)
@@ -298,12 +299,10 @@ def manifest_of(place: OutputPaths) -> dict[str, Any] | None:
 @contextmanager
 def locked(place: OutputPaths) -> Iterator[None]:
     """An exclusive lock on the output; the folder of the parts exists inside."""
-    try:
+    with file_errors(f"write '{place.folder}'"):
         place.folder.mkdir(exist_ok=True)
         place.check_folder()  # once more: it may have come since
         lock = os.open(place.folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    except OSError as error:
-        raise FileError(f"Cannot write '{place.folder}': {error.strerror or error}.") from None
     try:
         if fcntl is not None:
             try:

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ifonly.errors import FileError, QuestionError
+from ifonly.errors import FileError
 from ifonly.population.files import KINDS, check_output, need_pyarrow
 from ifonly.population.partitions import check_partition_by, files_below, remove_empty_folders
-from ifonly.printing import shown
-from ifonly.schema.arguments import path_of
+from ifonly.schema.arguments import path_of, true_or_false
 from ifonly.schema.io import check_writable
 
 MANIFEST, LOCK = "_manifest.json", ".lock"
@@ -38,8 +37,7 @@ class Output:
 
     def __post_init__(self) -> None:
         for name in ("flat_changes", "escape_formulas"):
-            if not isinstance(getattr(self, name), bool):
-                raise QuestionError(f"'{name}' is True or False; got {shown(getattr(self, name))}.")
+            object.__setattr__(self, name, true_or_false(getattr(self, name), name))
         check_partition_by(self.partition_by)
         if path_of(self.path).suffix != ".csv" and self.escape_formulas:
             raise FileError(f"Formulas are escaped in csv files; '{path_of(self.path).name}' does not end in .csv.")

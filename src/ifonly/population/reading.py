@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError, QuestionError
+from ifonly.files import file_errors
 from ifonly.population.chunks import ROWS
 from ifonly.population.files import TableFile, read_blocks
 from ifonly.population.formats import formula_unescaped
@@ -71,11 +72,9 @@ def _has_escaped_formulas(path: Path) -> bool:
 
 def _files(path: Path) -> list[list[Path]]:
     """The files of each folder."""
-    try:
+    with file_errors(f"read the answers '{path}'"):  # a name that is too long
         if not path.is_dir():
             return [[path]]
-    except OSError as error:  # a name that is too long
-        raise FileError(f"Cannot read the answers '{path}': {error.strerror or error}.") from None
     kinds = (sorted(files_below(path, f"*{kind}")) for kind in TABLES)
     files = next(filter(None, kinds), [])
     if not files:
@@ -88,7 +87,7 @@ def _files(path: Path) -> list[list[Path]]:
 
 def _read_file(path: Path, columns: Mapping[str, str | None], query: Query) -> Iterator[Answer]:
     try:
-        with path.open(encoding="utf-8") as lines:
+        with file_errors(f"read the answers '{path}'"), path.open(encoding="utf-8") as lines:
             number = 0
             while line := lines.readline(MOST_CHARACTERS + 1):
                 number += 1
@@ -96,8 +95,6 @@ def _read_file(path: Path, columns: Mapping[str, str | None], query: Query) -> I
                     raise FileError(f"'{path}', line {number} is longer than {MOST_CHARACTERS // 2**20} MiB.")
                 if line.strip():
                     yield _read(line, path, number, columns, query)
-    except OSError as error:
-        raise FileError(f"Cannot read the answers '{path}': {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise FileError(f"'{path}' is not UTF-8 text; answers are JSON lines.") from None
 

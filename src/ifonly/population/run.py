@@ -28,7 +28,7 @@ from ifonly.population.output_paths import Output, OutputPaths, place_of
 from ifonly.population.remote import remote_output
 from ifonly.population.sources import ChangedRows, RowSource, chunks
 from ifonly.population.worker import Answering, ChunkResult, Task, after_column
-from ifonly.printing import json_text, shown, some_of
+from ifonly.printing import capitalised, json_text, shown, some_of
 from ifonly.results import Listener, Progress
 from ifonly.results.records import Kind
 
@@ -191,7 +191,7 @@ def _finished(place: OutputPaths, found: Mapping[str, Any], plan: Plan, *, alrea
 
 
 def _start(words: str) -> str:
-    return words[:1].upper() + words[1:]
+    return capitalised(words)
 
 
 # ---------------------------------------------------------------------- on the way

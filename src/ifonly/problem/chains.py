@@ -1,4 +1,4 @@
-"""Chains of models: at least so many of several must accept; and models that a query refers to by name."""
+"""Chains of models: at least k of several must accept; and models that a query refers to by name."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def each_choice(constraints: Sequence[Any]) -> list[tuple[Any, ...]]:
     count = math.prod(map(len, ways))
     if count > MOST_ALTERNATIVES:
         raise UnsupportedQuestion(
-            f"There are {count:,} ways to choose the models that accept; at most {MOST_ALTERNATIVES} are told apart."
+            f"There are {count:,} ways to choose the models that accept; at most {MOST_ALTERNATIVES} are searched."
         )
     return [tuple(dict.fromkeys(one for part in way for one in part)) for way in product(*ways)]
 

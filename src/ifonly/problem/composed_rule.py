@@ -1,4 +1,4 @@
-"""A rule composed with a map of rows: it is about the rows that those of another question stand for."""
+"""Pullback of a rule: a rule about rows x, stated about other rows u by a map x = f(u)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The target of several models at once: each must decide as asked of it.
+"""Joint target of several models: each must meet the target of its own.
 
 Their conditions are on one scale each, a power of two by which the rounding errors of all are about as large: what is
 allowed for rounding is one number per row, and must be neither too little for one model nor too much for another.

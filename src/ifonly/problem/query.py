@@ -32,7 +32,7 @@ from ifonly.problem.robust_trees import RobustToTrees
 from ifonly.problem.rules import AnyConstraint, Rule, read_constraint
 from ifonly.problem.target import ClassTarget, Target
 from ifonly.schema import Schema
-from ifonly.schema.arguments import items
+from ifonly.schema.arguments import items, true_or_false
 from ifonly.schema.number_text import DecimalMark
 
 NAMED = {norm.value: Distance(norm.value) for norm in Norm}
@@ -65,8 +65,7 @@ class Query:
             object.__setattr__(self, "distance", named or Distance(self.distance))
         object.__setattr__(self, "constraints", _constraints(self.constraints))
         for name in FLAGS:
-            if not isinstance(getattr(self, name), bool):
-                raise QuestionError(f"'{name}' is True or False; got {shown(getattr(self, name))}.")
+            object.__setattr__(self, name, true_or_false(getattr(self, name), name))
 
     @property
     def measure(self) -> Distance:

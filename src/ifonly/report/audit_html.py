@@ -10,7 +10,7 @@ from ifonly.population.auditing import Audit
 from ifonly.population.group import Group
 from ifonly.population.intervals import MOST_RESAMPLED, RESAMPLES
 from ifonly.population.moves import Move
-from ifonly.printing import printable
+from ifonly.printing import capitalised, printable
 from ifonly.report import audit_sentences as findings
 from ifonly.report.audit_sentences import action_text, between, cost, counted, percent, probability
 from ifonly.report.charts import MOST_CURVES, MOST_LETTERS, PATTERNS, bars, costs_chart, curves
@@ -202,7 +202,7 @@ def _cover(name: str, cover: Cover, audit: Audit) -> str:
         for action in cover.actions
     ]
     listed = _table(share, ("action", "helps", "helped by none above"), rows)
-    return f'<div class="ifonly-keep"><h3>{words(name[0].upper() + name[1:])}</h3>{listed}</div>'
+    return f'<div class="ifonly-keep"><h3>{words(capitalised(name))}</h3>{listed}</div>'
 
 
 def _without(audit: Audit) -> str:

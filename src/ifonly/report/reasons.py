@@ -17,35 +17,35 @@ _MEANING = {
 }
 
 
-def reasons_page(told: SufficientReasons, language: str = "en", subject: str = "") -> Page:
+def reasons_page(found: SufficientReasons, language: str = "en", subject: str = "") -> Page:
     """The reasons of one row."""
-    decided = "" if told.decision is None else f"decided {show(told.decision)}, "
-    title = Heading(f"Row {told.row}: {decided}why not {told.target}")
-    parts: list[Heading | Paragraph | TextTable] = [title, Paragraph(told.sentence(language, subject=subject))]
-    if told.features:
-        told = localised(told, language)
-        needed = {one.feature: changed_to(told, one.changes, language) for one in told.reasons[0].needed}
+    decided = "" if found.decision is None else f"decided {show(found.decision)}, "
+    title = Heading(f"Row {found.row}: {decided}why not {found.target}")
+    parts: list[Heading | Paragraph | TextTable] = [title, Paragraph(found.sentence(language, subject=subject))]
+    if found.features:
+        found = localised(found, language)
+        needed = {one.feature: changed_to(found, one.changes, language) for one in found.reasons[0].needed}
         rows = [
-            (told.label(name), amount(told.factual.get(name), told.unit(name), language), needed.get(name, ""))
-            for name in told.features
+            (found.label(name), amount(found.factual.get(name), found.unit(name), language), needed.get(name, ""))
+            for name in found.features
         ]
         parts.append(TextTable(header=("feature", "value", "otherwise, for example, with"), rows=rows))
-    if len(told.reasons) > 1:
-        rows = [(str(k), one.status, ", ".join(one.features)) for k, one in enumerate(told.reasons[1:], 2)]
+    if len(found.reasons) > 1:
+        rows = [(str(k), one.status, ", ".join(one.features)) for k, one in enumerate(found.reasons[1:], 2)]
         parts.append(TextTable(header=("", "status", "also decides it alone"), rows=rows, right=frozenset({0})))
-    return (*parts, Facts(_facts(told)))
+    return (*parts, Facts(_facts(found)))
 
 
-def _facts(told: SufficientReasons) -> list[tuple[str, str]]:
-    pairs: list[tuple[str, str]] = [(told.status, _MEANING[told.status])]
-    if told.necessary:
-        pairs.append(("necessary", ", ".join(told.necessary)))
-    if told.irrelevant:
-        pairs.append(("irrelevant", ", ".join(told.irrelevant)))
-    if told.complete:
+def _facts(found: SufficientReasons) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = [(found.status, _MEANING[found.status])]
+    if found.necessary:
+        pairs.append(("necessary", ", ".join(found.necessary)))
+    if found.irrelevant:
+        pairs.append(("irrelevant", ", ".join(found.irrelevant)))
+    if found.complete:
         pairs.append(("complete", "proven: there are no other minimal reasons"))
-    pairs += [(name, ", ".join(what)) for name, what in (("follow", told.follows), ("missing", told.missing)) if what]
-    pairs += [("among", "; ".join(told.within))] if told.within else []
-    pairs += [("breaks", "; ".join(told.breaks))] if told.breaks else []
-    pairs.append(("effort", f"{told.searches:,} searches, {told.nodes:,} nodes, {duration(told.seconds)}"))
-    return [*pairs, ("left open", told.note)] if told.note else pairs
+    pairs += [(name, ", ".join(what)) for name, what in (("follow", found.follows), ("missing", found.missing)) if what]
+    pairs += [("among", "; ".join(found.within))] if found.within else []
+    pairs += [("breaks", "; ".join(found.breaks))] if found.breaks else []
+    pairs.append(("effort", f"{found.searches:,} searches, {found.nodes:,} nodes, {duration(found.seconds)}"))
+    return [*pairs, ("left open", found.note)] if found.note else pairs

@@ -7,7 +7,7 @@ from ifonly.report.text import answer_page
 from ifonly.results.recourse import Recourse
 
 
-def recourse_page(told: Recourse, language: str = "en", subject: str = "") -> Page:
+def recourse_page(recourse: Recourse, language: str = "en", subject: str = "") -> Page:
     """The recourse of one row."""
-    page = answer_page(told.answer, language, subject, told=told.sentence(language, subject=subject))
-    return (*page, Paragraph(str(told))) if told.actions else page
+    page = answer_page(recourse.answer, language, subject, own_sentence=recourse.sentence(language, subject=subject))
+    return (*page, Paragraph(str(recourse))) if recourse.actions else page

@@ -34,12 +34,12 @@ def text(answers: Answer | Answers | Sequence[Answer]) -> str:
     return plain((*answers_page(many), *summary_page(many)))
 
 
-def answer_page(answer: Answer, language: str = "en", subject: str = "", *, told: str = "") -> Page:
-    """The person, what would have to differ, the sentence (`told`, or else the answer's own), the guarantee."""
+def answer_page(answer: Answer, language: str = "en", subject: str = "", *, own_sentence: str = "") -> Page:
+    """The person, what would have to differ, the sentence (`own_sentence`, or else the answer's own), the guarantee."""
     if isinstance(answer, Failed):
         return (Heading(f"Row {answer.row}"), Paragraph(sentence(answer)))
     why = _reasons(answer.reasons) if isinstance(answer, NoneExists) and answer.reasons is not None else ()
-    in_words = Paragraph(told or answer.sentence(language, subject=subject))
+    in_words = Paragraph(own_sentence or answer.sentence(language, subject=subject))
     return (Heading(_title(answer)), _comparison(answer), in_words, *why, _guarantee(answer))
 
 

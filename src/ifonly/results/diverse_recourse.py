@@ -42,13 +42,13 @@ class DiverseRecourse(Sequence[Recourse]):
 
     def __str__(self) -> str:
         """The exact sentences."""
-        told = [f"{k + 1}. {one}" for k, one in enumerate(self.actions)]
-        if len(told) > 1:
-            told.append("From the second on: of actions that leave out something of every earlier one.")
+        lines = [f"{k + 1}. {one}" for k, one in enumerate(self.actions)]
+        if len(lines) > 1:
+            lines.append("From the second on: of actions that leave out something of every earlier one.")
         if self.ended is not None:
             nothing = "No other action does it (proven)." if self.actions else str(self.ended)
-            told.append(nothing if self.ended.status == "none exists" else escaped(self.ended.answer.note))
-        return "\n".join(told)
+            lines.append(nothing if self.ended.status == "none exists" else escaped(self.ended.answer.note))
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<DiverseRecourse: {len(self.actions)} actions, {'proven' if self.proven else 'not proven'}>"

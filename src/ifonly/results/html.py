@@ -15,8 +15,9 @@ from ifonly.results.amounts import amount
 from ifonly.results.answer import Answer, Change, Failed, Nearest, NoneExists
 from ifonly.results.answers import Answers
 from ifonly.results.diverse_answers import DiverseAnswers
+from ifonly.results.languages import Language, language_of
 from ifonly.results.localised import localised, naming
-from ifonly.results.plain_language import Language, change_of, guarantee, language_of, plain_language
+from ifonly.results.plain_language import change_of, guarantee, plain_language
 from ifonly.results.rule_language import rules_in
 from ifonly.results.sentences import under
 
@@ -34,18 +35,20 @@ def answer_fragment(answer: Answer) -> str:
     return fragment(*_answer(answer, "en", ""))
 
 
-def answer_document(answer: Answer, language: str = "en", subject: str = "", *, told: str = "", who: str = "") -> str:
-    """A page about one answer. `told`: its sentence, if not that of the answer, and then instead of its guarantee;
+def answer_document(
+    answer: Answer, language: str = "en", subject: str = "", *, own_sentence: str = "", who: str = ""
+) -> str:
+    """A page about one answer. `own_sentence`: instead of the sentence of the answer, and of its guarantee;
     `who`: what the person is called in the title, if not by the number of the row.
     """
     say = language_of(language)
-    parts = _answer(answer, language, subject, whole=True, told=told)
+    parts = _answer(answer, language, subject, whole=True, own_sentence=own_sentence)
     return document(say.title.format(who or say.row.format(answer.row)), *parts, language=language)
 
 
-def _answer(answer: Answer, language: str, subject: str, *, whole: bool = False, told: str = "") -> list[str]:
+def _answer(answer: Answer, language: str, subject: str, *, whole: bool = False, own_sentence: str = "") -> list[str]:
     say = language_of(language)
-    parts = [paragraph(told or plain_language(answer, language, subject), "sentence")]
+    parts = [paragraph(own_sentence or plain_language(answer, language, subject), "sentence")]
     given, answer = answer, localised(answer, language)
     if answer.changes:
         parts.append(_changes(answer, language))
@@ -54,7 +57,7 @@ def _answer(answer: Answer, language: str, subject: str, *, whole: bool = False,
         parts.append(paragraph(stay, "soft") if others and not whole else "")
     if whole and not isinstance(answer, Failed):
         parts.append(_person(answer, language))
-    parts.append(paragraph(guarantee(answer, language)) if whole and not told else "")
+    parts.append(paragraph(guarantee(answer, language)) if whole and not own_sentence else "")
     parts.append(_figures(given, say) if whole else paragraph(_short(answer, say), "soft"))
     return [part for part in parts if part]
 
@@ -171,12 +174,12 @@ def _list(answers: Answers) -> str:
     rows = []
     for place, answer in enumerate(answers):
         who = str(answer.row if answers.ids is None else answers.ids[place])
-        told = (
+        lines = (
             "; ".join(change_of(answer, change) for change in answer.changes)
             or answer.note
             or ("already so" if answer.already else "")
         )
-        rows.append((who, answer.status, _number(answer.upper, language_of("en")), told))
+        rows.append((who, answer.status, _number(answer.upper, language_of("en")), lines))
     return table(("row", "status", "distance", "changes"), rows, right=frozenset({2}))
 
 
@@ -195,10 +198,10 @@ def diverse_fragment(several: DiverseAnswers) -> str:
 def diverse_document(several: DiverseAnswers, language: str = "en", subject: str = "") -> str:
     """A page about several answers of one person."""
     say = language_of(language)
-    told = [
+    lines = [
         paragraph(f"{k}. {plain_language(one, language, subject, further=k > 1)}") for k, one in enumerate(several, 1)
     ]
-    return document(say.several.format(len(several)), side_by_side(list(several), language), *told,
+    return document(say.several.format(len(several)), side_by_side(list(several), language), *lines,
                     paragraph(several.ending) if several.ending else "",
                     *(facts(_under(one, say)) for one in several[:1] if one.constraints),
                     language=language)  # fmt: skip

@@ -14,42 +14,45 @@ from ifonly.results.rule_language import Naming
 from ifonly.results.sufficient import SufficientReasons
 from ifonly.schema import Value, option_text
 
-Told = TypeVar("Told", Answer, SufficientReasons)
+Given = TypeVar("Given", Answer, SufficientReasons)
 
 
-def localised(told: Told, language: str) -> Told:
+def localised(given: Given, language: str) -> Given:
     """An answer, or reasons, in the words of a language; as it is where the schema has none."""
-    words = {name: own[language] for name, own in told.translations.items() if language in own}
+    words = {name: own[language] for name, own in given.translations.items() if language in own}
     if not words:
-        return told
+        return given
     both = {
-        name: (own.get("label") or told.label(name), own.get("unit") or told.unit(name)) for name, own in words.items()
+        name: (own.get("label") or given.label(name), own.get("unit") or given.unit(name))
+        for name, own in words.items()
     }
     found: dict[str, Any] = {
-        "words": {**told.words, **both},
+        "words": {**given.words, **both},
         "translations": {},
-        "factual": _row(told.factual, words),
+        "factual": _row(given.factual, words),
     }
-    if isinstance(told, SufficientReasons):
+    if isinstance(given, SufficientReasons):
         reasons = tuple(
             replace(one, needed=tuple(replace(n, changes=_changes(n.changes, words)) for n in one.needed))
-            for one in told.reasons
+            for one in given.reasons
         )
-        return replace(told, **found, reasons=reasons)
-    found["changes"] = _changes(told.changes, words)
-    if told.counterfactual is not None:
-        found["counterfactual"] = _row(told.counterfactual, words)
-    return replace(told, **found)
+        return replace(given, **found, reasons=reasons)
+    found["changes"] = _changes(given.changes, words)
+    if given.counterfactual is not None:
+        found["counterfactual"] = _row(given.counterfactual, words)
+    return replace(given, **found)
 
 
-def localised_changes(told: Answer | SufficientReasons, changes: Iterable[Change], language: str) -> tuple[Change, ...]:
+def localised_changes(
+    given: Answer | SufficientReasons, changes: Iterable[Change], language: str
+) -> tuple[Change, ...]:
     """Changes of the features of an answer, or of reasons, with the names of options in a language."""
-    return _changes(changes, {name: own.get(language, {}) for name, own in told.translations.items()})
+    return _changes(changes, {name: own.get(language, {}) for name, own in given.translations.items()})
 
 
-def naming(told: Answer | SufficientReasons, language: str) -> Naming:
+def naming(given: Answer | SufficientReasons, language: str) -> Naming:
     """What features and options are called in rules."""
-    return Naming(language, told.words, told.translations)
+    return Naming(language, given.words, given.translations)
 
 
 def _row(row: Mapping[str, Value], words: Mapping[str, Mapping[str, Any]]) -> dict[str, Value]:

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import get_args
 
 from ifonly.errors import QuestionError
-from ifonly.printing import escaped, shown
+from ifonly.printing import capitalised, escaped, shown
 from ifonly.problem.target import THE_DECISION
 from ifonly.results.amounts import amount
 from ifonly.results.answer import Change, show
+from ifonly.results.languages import Language, language_of
 from ifonly.results.localised import localised, localised_changes, naming
-from ifonly.results.plain_language import Language, enumerated, language_of, named_feature
+from ifonly.results.plain_language import enumerated, named_feature
 from ifonly.results.rule_language import rules_in
 from ifonly.results.sufficient import Sufficient, SufficientReason, SufficientReasons
 from ifonly.results.target_language import decision_in, goal_in
@@ -129,95 +130,95 @@ GERMAN = ReasonPhrases(
 PHRASES = {"en": ENGLISH, "de": GERMAN}
 
 
-def reason_sentence(told: SufficientReasons, language: str = "en", subject: str = "") -> str:
+def reason_sentence(found: SufficientReasons, language: str = "en", subject: str = "") -> str:
     """The first reason for the person."""
     if not isinstance(subject, str):
         raise QuestionError(f"'subject' is a text such as \"the application\"; got {shown(subject)}.")
     say, phrases = language_of(language), PHRASES[language_of(language).code]
-    names, told = naming(told, say.code), localised(told, say.code)
+    names, found = naming(found, say.code), localised(found, say.code)
     parts = []
-    if not told.reasons:
+    if not found.reasons:
         parts.append(phrases.unknown)
     else:
-        outcome = _outcome(told, say, phrases, subject)
-        features = [feature_value(told, name, say) for name in told.features]
+        outcome = _outcome(found, say, phrases, subject)
+        features = [feature_value(found, name, say) for name in found.features]
         frame = phrases.nothing if not features else phrases.one if len(features) == 1 else phrases.several
         start = frame.format(features=enumerated(features, say) if features else "", outcome=outcome)
-        parts.append(start[:1].upper() + start[1:])
-        parts += [getattr(phrases, told.status)] if features else []
-    parts += [phrases.within.format("; ".join(rules_in(told.within, names)))] if told.within else []
-    parts += [phrases.missing.format(", ".join(map(told.label, told.missing)))] if told.missing else []
-    parts += [phrases.breaks.format("; ".join(rules_in(told.breaks, names)))] if told.breaks else []
+        parts.append(capitalised(start))
+        parts += [getattr(phrases, found.status)] if features else []
+    parts += [phrases.within.format("; ".join(rules_in(found.within, names)))] if found.within else []
+    parts += [phrases.missing.format(", ".join(map(found.label, found.missing)))] if found.missing else []
+    parts += [phrases.breaks.format("; ".join(rules_in(found.breaks, names)))] if found.breaks else []
     return escaped(" ".join(parts))
 
 
-def feature_value(told: SufficientReasons, name: str, say: Language) -> str:
+def feature_value(found: SufficientReasons, name: str, say: Language) -> str:
     """A feature and its value: "your income (€1,200)", "your late payments (of 6): 2"."""
-    value = told.factual.get(name)
-    label = told.words.get(name, ("", ""))[0]
+    value = found.factual.get(name)
+    label = found.words.get(name, ("", ""))[0]
     what = named_feature(name, label, say, yes_or_no=isinstance(value, bool))
-    shown = amount(value, told.unit(name), say.code)
+    shown = amount(value, found.unit(name), say.code)
     return f"{what}: {shown}" if what.endswith(")") else f"{what} ({shown})"
 
 
-def _outcome(told: SufficientReasons, say: Language, phrases: ReasonPhrases, subject: str) -> str:
-    if told.subject != THE_DECISION:
-        about, state = goal_in(told.subject, told.state, say.code)
+def _outcome(found: SufficientReasons, say: Language, phrases: ReasonPhrases, subject: str) -> str:
+    if found.subject != THE_DECISION:
+        about, state = goal_in(found.subject, found.state, say.code)
         return phrases.never_score.format(subject=about, state=state)
     about = subject or say.decision
-    if told.otherwise:
-        return (phrases.same_of if subject else phrases.same).format(subject=about, state=show(told.decision))
-    state = decision_in(told.state or told.target, say.code)
+    if found.otherwise:
+        return (phrases.same_of if subject else phrases.same).format(subject=about, state=show(found.decision))
+    state = decision_in(found.state or found.target, say.code)
     return (phrases.never_of if subject else phrases.never).format(subject=about, state=state)
 
 
-def changed_to(told: SufficientReasons, changes: tuple[Change, ...], language: str = "en") -> str:
+def changed_to(found: SufficientReasons, changes: tuple[Change, ...], language: str = "en") -> str:
     """The changes of a row that is decided otherwise, in a few words."""
-    parts, changes, told = [], localised_changes(told, changes, language), localised(told, language)
+    parts, changes, found = [], localised_changes(found, changes, language), localised(found, language)
     for change in changes:
-        after = amount(change.after, told.unit(change.feature), language, counted=change.counted)
-        parts.append(f"{told.label(change.feature)}: {after}")
+        after = amount(change.after, found.unit(change.feature), language, counted=change.counted)
+        parts.append(f"{found.label(change.feature)}: {after}")
     return "; ".join(parts)
 
 
-def exact_sentence(told: SufficientReasons) -> str:
+def exact_sentence(found: SufficientReasons) -> str:
     """All of it, with what is proven."""
-    if not told.reasons:
-        why = f" ({told.note})" if told.note else ""
+    if not found.reasons:
+        why = f" ({found.note})" if found.note else ""
         return escaped(f"No set smaller than the whole row is proven to decide it{why}.")
-    parts = [_exact(told, told.reasons[0])]
-    parts += [f"Also: {_held(told, reason)} ({reason.status})." for reason in told.reasons[1:]]
-    if told.necessary:
-        parts.append(f"In every reason (proven): {', '.join(told.necessary)}.")
-    if told.complete:
-        rest = f"; in none of them: {', '.join(told.irrelevant)}" if told.irrelevant else ""
+    parts = [_exact(found, found.reasons[0])]
+    parts += [f"Also: {_held(found, reason)} ({reason.status})." for reason in found.reasons[1:]]
+    if found.necessary:
+        parts.append(f"In every reason (proven): {', '.join(found.necessary)}.")
+    if found.complete:
+        rest = f"; in none of them: {', '.join(found.irrelevant)}" if found.irrelevant else ""
         parts.append(f"There are no other minimal reasons (proven){rest}.")
-    if told.note:
-        parts.append(f"Left open: {told.note}.")
+    if found.note:
+        parts.append(f"Left open: {found.note}.")
     return escaped(" ".join(parts))
 
 
-def _exact(told: SufficientReasons, reason: SufficientReason) -> str:
-    others = len(told.factual) - len(reason.features) - len(told.follows) - len(told.missing)
-    if told.subject == THE_DECISION and told.otherwise:
-        outcome = f"is decided otherwise than {show(told.decision)}"
-    elif told.subject == THE_DECISION:
-        outcome = f"is decided as {told.state or told.target}"
+def _exact(found: SufficientReasons, reason: SufficientReason) -> str:
+    others = len(found.factual) - len(reason.features) - len(found.follows) - len(found.missing)
+    if found.subject == THE_DECISION and found.otherwise:
+        outcome = f"is decided otherwise than {show(found.decision)}"
+    elif found.subject == THE_DECISION:
+        outcome = f"is decided as {found.state or found.target}"
     else:
-        outcome = f"has {told.subject} {told.state}"
+        outcome = f"has {found.subject} {found.state}"
     size = {
-        "smallest": "; no set of fewer features does" if told.at_least is not None else "; no set of less weight does",
+        "smallest": "; no set of fewer features does" if found.at_least is not None else "; no set of less weight does",
         "minimal": "; no part of it does",
         "sufficient": "",
         "unknown": "",
     }[reason.status]
-    among = f" (counting only rows that meet: {'; '.join(told.within)})" if told.within else ""
+    among = f" (counting only rows that meet: {'; '.join(found.within)})" if found.within else ""
     rest = f"the other {others} features are" if others > 1 else "the other feature is"
     whatever = f", whatever {rest}," if reason.features and others else ""
-    held = f"with {_held(told, reason)}" if reason.features else "at all"
+    held = f"with {_held(found, reason)}" if reason.features else "at all"
     return f"No row {held}{whatever} {outcome}{among}{size} (proven)."
 
 
-def _held(told: SufficientReasons, reason: SufficientReason) -> str:
-    values = [f"{name} = {show(told.factual.get(name))}" for name in reason.features]
+def _held(found: SufficientReasons, reason: SufficientReason) -> str:
+    values = [f"{name} = {show(found.factual.get(name))}" for name in reason.features]
     return enumerated(values, language_of("en")) if values else "no feature at all"

@@ -117,18 +117,18 @@ class Recourse:
         answer = self.answer
         if not isinstance(answer, Nearest | Within) or answer.already:
             return answer.sentence(language, subject=subject)
-        told = [consequence(answer, language, subject)]
+        sentences = [consequence(answer, language, subject)]
         held, nothing_cheaper, maybe_cheaper = _PHRASES[language]
         if names := [naming(answer, language).label(one.feature) for one in self.actions if one.held]:
-            told.append(held.format(", ".join(names)))
-        return escaped(" ".join([*told, nothing_cheaper if isinstance(answer, Nearest) else maybe_cheaper]))
+            sentences.append(held.format(", ".join(names)))
+        return escaped(" ".join([*sentences, nothing_cheaper if isinstance(answer, Nearest) else maybe_cheaper]))
 
     def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
         """A page to print and hand over; written to `path` if one is given."""
         from ifonly.results.html import answer_document
 
         return kept_text(
-            answer_document(self.answer, language, subject, told=self.sentence(language, subject=subject)), path
+            answer_document(self.answer, language, subject, own_sentence=self.sentence(language, subject=subject)), path
         )
 
     def __str__(self) -> str:

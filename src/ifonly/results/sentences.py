@@ -21,12 +21,12 @@ def sentence(answer: Any, *, given: str = "") -> str:
 
     `given` says under what else nothing smaller does it, such as ", given the answers above".
     """
-    told = _sentence(answer, given)
+    text = _sentence(answer, given)
     if answer.breaks and not answer.already:
-        told += f" As it is, the row breaks: {'; '.join(answer.breaks)}; so the answer need not keep that."
+        text += f" As it is, the row breaks: {'; '.join(answer.breaks)}; so the answer need not keep that."
     if answer.usual is not None:
-        told += f" {answer.usual}"
-    return escaped(told)
+        text += f" {answer.usual}"
+    return escaped(text)
 
 
 def _sentence(answer: Any, given: str) -> str:

@@ -48,6 +48,13 @@ def whole_number(value: Any, words: str, least: int = 0) -> int:
     return number
 
 
+def true_or_false(value: Any, name: str) -> bool:
+    """The truth value of an argument of this name; else an error."""
+    if not isinstance(value, bool | np.bool_):
+        raise QuestionError(f"'{name}' is True or False; got {shown(value)}.")
+    return bool(value)
+
+
 def one_row(row: Any, number: int | None = None) -> Any:
     """One row in whatever holds one (a frame or an array of one row, a Series, a tensor, a record) as a mapping or a
     sequence; anything else as it is."""

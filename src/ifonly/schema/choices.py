@@ -48,7 +48,7 @@ class Choice(FeatureWording):
                 f"Feature '{self.name}' has {self.codes.shape[1]} encoded column(s), but 'columns' names {len(given)}."
             )
 
-    def _set_options(self, options: Sequence[Any], *, least: int = 1) -> None:
+    def _set_options(self, options: Sequence[Any]) -> None:
         check_name(self.name)
         scalar = isinstance(options, str | bytes) or (isinstance(options, np.ndarray) and options.ndim == 0)
         if scalar or not isinstance(options, Sequence | np.ndarray):
@@ -65,8 +65,8 @@ class Choice(FeatureWording):
             if option in seen:  # True and 1 count as the same, "1" and 1 do not
                 raise SchemaError(f"Feature '{self.name}': option {shown(option)} is listed twice.")
             seen.add(option)
-        if len(cleaned) < least:
-            raise SchemaError(f"Feature '{self.name}' needs at least {least} option(s); it has {len(cleaned)}.")
+        if not cleaned:
+            raise SchemaError(f"Feature '{self.name}' needs at least 1 option(s); it has 0.")
         object.__setattr__(self, "options", cleaned)
         check_words(self)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from ifonly.errors import FileError, MissingExtra, SchemaError
 from ifonly.files import check_writable as check_writable
+from ifonly.files import file_errors, path_of
 from ifonly.files import move as move
-from ifonly.files import path_of
 from ifonly.files import replacing as replacing
 from ifonly.files import write_whole as write_whole
 from ifonly.printing import json_text, printable, shown
@@ -109,14 +109,12 @@ def _read_text(path: str | Path, what: str, most: int) -> str:
     path = path_of(path)
     try:
         content = bytearray()
-        with path.open("rb") as file:
+        with file_errors(f"read the {what} '{path}'"), path.open("rb") as file:
             while len(content) <= most and (piece := file.read(READ_BYTES)):  # whatever its size is said to be
                 content += piece
         if len(content) > most:
             raise FileError(f"'{path}' is larger than {most // 2**20} MiB; that is no {what}.")
         return content.decode("utf-8")
-    except OSError as error:
-        raise FileError(f"Cannot read the {what} '{path}': {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise FileError(
             f"'{path}' is not a {'YAML' if _is_yaml(path) else 'JSON'} file: it is not UTF-8 text."

@@ -91,7 +91,7 @@ def is_code(text: str) -> bool:
 
 
 def money(text: str) -> float | None:
-    """A number as people write amounts: "$1,002.84", "57 %", "€ 5"; None where the text is none."""
+    """A number as people write amounts: "$1,002.84", "57 %", "€ 5"; None for other texts."""
     found = _AMOUNT.fullmatch(with_point(text).strip()) if len(text) <= 60 else None
     if found is None or (found[1] and found[2]):
         return None
@@ -126,8 +126,8 @@ def clear_number(number: float) -> str:
     return text if other_reading(text) is None else f"{text}0"
 
 
-def mark_of(texts: Iterable[str], unsaid: DecimalMark | None = None) -> DecimalMark | None:
-    """The decimal mark that some of the texts show (12.5, 0.125; 12,5, 1.234,50); `unsaid` where none does."""
+def mark_of(texts: Iterable[str]) -> DecimalMark | None:
+    """The decimal mark that some of the texts show (12.5, 0.125; 12,5, 1.234,50); None where none does."""
     point = comma = False
     for text in texts:
         bare = _BARE.sub("", text)
@@ -136,7 +136,7 @@ def mark_of(texts: Iterable[str], unsaid: DecimalMark | None = None) -> DecimalM
             comma = comma or _COMMA.fullmatch(bare) is not None
     if point and comma:
         return DecimalMark.UNKNOWN
-    return DecimalMark.POINT if point else DecimalMark.COMMA if comma else unsaid
+    return DecimalMark.POINT if point else DecimalMark.COMMA if comma else None
 
 
 def unclear_text(texts: Sequence[str]) -> str | None:

@@ -20,6 +20,7 @@ from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import MOST, printable, shown, some_of
 from ifonly.schema.arguments import items, one_row
+from ifonly.schema.column_encoder import ColumnEncoder, decoded
 from ifonly.schema.decimals import Grid, Grids
 from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real
 from ifonly.schema.values import Value
@@ -67,13 +68,13 @@ class Schema:
         if twice:
             raise SchemaError(f"Two encoded columns would both be called '{twice[0]}'; rename a feature or an option.")
         columns = order or natural
-        extra, with_missing = list(Counter(columns) - Counter(natural)), list(Counter(natural) - Counter(columns))
-        if extra or with_missing:
+        extra, absent = list(Counter(columns) - Counter(natural)), list(Counter(natural) - Counter(columns))
+        if extra or absent:
             raise SchemaError(
                 "The column order must list each encoded column once; "
                 + (f"unknown or repeated: {extra[:3]}" if extra else "")
-                + ("; " if extra and with_missing else "")
-                + (f"missing: {with_missing[:3]}" if with_missing else "")
+                + ("; " if extra and absent else "")
+                + (f"missing: {absent[:3]}" if absent else "")
                 + "."
             )
         object.__setattr__(self, "columns", columns)
@@ -192,7 +193,7 @@ class Schema:
     def index(self, name: str) -> int:
         """The position of a feature, or a SchemaError that suggests the name that was meant."""
         if not isinstance(name, str):
-            raise SchemaError(f"A feature is named by a text; {shown(name)} names none.")
+            raise SchemaError(f"A feature is named by a text; got {shown(name)}.")
         if name in self._positions:
             return self._positions[name]
         close = [f.name for f in self.features if name in f.labels]
@@ -348,52 +349,18 @@ class Schema:
 
     def encode(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Points (one or many) as the model's columns."""
-        many = points if points.ndim == 2 else points[None, :]
-        source, coded, first, table = self._encoding
-        encoded = many.take(source, axis=1)
-        if len(coded):
-            encoded[:, coded] = table.take(encoded.take(coded, axis=1).astype(np.intp) + first)
-        return encoded if points.ndim == 2 else encoded[0]
+        return self._encoder.encoded(points)
 
     @cached_property
-    def _encoding(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-        """For each column the feature that it comes from; then which columns are codes of options, where the codes of
-        each begin in the table, and the table.
-        """
-        source = np.zeros(len(self.columns), dtype=np.intp)
-        codes: list[tuple[int, NDArray[np.float64]]] = []
-        for i, (feature, columns) in enumerate(zip(self.features, self.feature_columns, strict=True)):
-            source[columns] = i
-            if isinstance(feature, Choice):
-                codes += [(int(column), feature.codes[:, k]) for k, column in enumerate(columns.tolist())]
-        lengths = [len(one) for _, one in codes]
-        first = np.concatenate(([0], np.cumsum(lengths)))[:-1].astype(np.intp)
-        table = np.concatenate([one for _, one in codes]) if codes else np.zeros(0)
-        return source, np.array([column for column, _ in codes], dtype=np.intp), first, table
+    def _encoder(self) -> ColumnEncoder:
+        return ColumnEncoder.of(self.features, self.feature_columns)
 
     def decode(self, encoded: NDArray[np.float64]) -> NDArray[np.float64]:
         """The points of encoded rows; a RowError when a row is not the encoding of any point."""
         many = np.atleast_2d(np.asarray(encoded, dtype=np.float64))
         if many.shape[1] != len(self.columns):
             raise RowError(f"Encoded rows must have {len(self.columns)} columns; got {many.shape[1]}.")
-        points = np.empty((len(many), len(self)))
-        for i, (feature, columns) in enumerate(zip(self.features, self.feature_columns, strict=True)):
-            block = many[:, columns]
-            if isinstance(feature, Numeric):
-                points[:, i] = block[:, 0]
-                for r in np.flatnonzero(~feature.fits(block[:, 0])).tolist():
-                    points[r, i] = feature.read(block[r, 0], row=r)
-            else:
-                option = _nearest_option(feature, block)
-                points[:, i] = option
-                bad = np.flatnonzero((feature.codes[option] != block).any(axis=1))
-                if len(bad):
-                    r = int(bad[0])
-                    message = (
-                        f"Feature '{feature.name}': the encoded columns of row {r} are no option's code: "
-                        f"{block[r].tolist()}."
-                    )
-                    raise RowError(message, feature=feature.name, row=r)
+        points = decoded(many, self.features, self.feature_columns)
         return points if np.ndim(encoded) == 2 else points[0]
 
     def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -409,18 +376,3 @@ class Schema:
             else:
                 points[:, i] = rng.uniform(feature.lower, feature.upper, count)
         return points
-
-
-def _nearest_option(feature: Choice, block: NDArray[np.float64]) -> NDArray[np.intp]:
-    """The option that encoded columns can stand for, if they stand for any."""
-    match feature.encoding:
-        case "onehot":
-            return block.argmax(axis=1)
-        case "dummy":
-            return np.where(block.any(axis=1), block.argmax(axis=1) + 1, 0)
-        case "thermometer":
-            guess = block.sum(axis=1) - 1
-        case "code":
-            guess = block[:, 0]
-    most = len(feature.options) - 1
-    return np.clip(np.nan_to_num(guess, nan=0.0, posinf=most, neginf=0.0), 0, most).astype(np.intp)

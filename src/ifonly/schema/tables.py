@@ -52,7 +52,7 @@ def index_of(table: Any) -> Any:
 
 def _column_name(name: Any) -> str:
     if not isinstance(name, str | int | float | tuple):
-        raise RowError(f"A column of a table is named by a text; {shown(name)} names none.")
+        raise RowError(f"A column of a table is named by a text; got {shown(name)}.")
     return name if isinstance(name, str) else shown(name)
 
 

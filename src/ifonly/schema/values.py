@@ -48,7 +48,7 @@ def same_value(a: Any, b: Any) -> bool:
 
 
 def text_means(text: str, option: Any) -> bool:
-    """Does a text, as files have it, stand for this option, which is none?"""
+    """Does a text, as files have it, stand for this option, which is not a text?"""
     if isinstance(option, bool):
         return text.strip().lower() in (("true", "1") if option else ("false", "0"))
     return plain_number(text) == float(option)

@@ -19,17 +19,15 @@ from ifonly.certificate.format import Certificate, read_text
 from ifonly.certifying.certificates import certify
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.compiling import Kernels
-from ifonly.diagnostics import score_path
-from ifonly.diagnostics.paths import score_margin_of
 from ifonly.errors import FileError, IfonlyError, MissingExtra
 from ifonly.explainer import Explainer
 from ifonly.notices import Letter, notice
 from ifonly.notices.one_notice import WAYS
-from ifonly.printing import json_text
+from ifonly.printing import capitalised, json_text
 from ifonly.problem.rules import read_constraint
 from ifonly.problem.sufficiency import Sufficiency
-from ifonly.results import Answer, DiverseAnswers, Limits, Nearest, NoneExists, Progress, Stop, StoppedBy
-from ifonly.results.plain_language import guarantee, plain_language
+from ifonly.results import Answer, DiverseAnswers, Limits, Progress
+from ifonly.service.answer_json import answer_json, decision_json, diverse_outcome, unfinished
 from ifonly.service.limits import GRACE_SECONDS, PLAIN_SECONDS, QUICK_SECONDS, ServiceLimits
 from ifonly.service.registry import ModelRegistry, RegisteredModel
 from ifonly.service.requests import (
@@ -38,6 +36,7 @@ from ifonly.service.requests import (
     HTTPError,
     QueryRequest,
     as_http_error,
+    http_errors,
     read_body,
     read_predict_request,
     read_query_request,
@@ -170,7 +169,7 @@ class Handler:
         if answer is None:
             return None
         data = {
-            **_answer_json(request, answer, str(answer)),
+            **answer_json(request, answer, str(answer)),
             "blame": blamed(answer, request.language),
             "help": suggestions(request.registered.explainer, request.query, answer, request.language),
             "seconds": round(time.perf_counter() - started, 6),
@@ -185,14 +184,14 @@ class Handler:
             return None
         exact = answers.sentences
         data = {
-            "answers": [_answer_json(request, one, exact[k], further=k > 0) for k, one in enumerate(answers)],
+            "answers": [answer_json(request, one, exact[k], further=k > 0) for k, one in enumerate(answers)],
             "ending": answers.ending,
             "proven": answers.proven,
             "blame": blamed(answers.ended, request.language),
             "help": suggestions(request.registered.explainer, request.query, answers.ended, request.language),
             "seconds": round(time.perf_counter() - started, 6),
         }
-        return Reply(status=200, body=json_bytes(data), outcome=_diverse_outcome(answers))
+        return Reply(status=200, body=json_bytes(data), outcome=diverse_outcome(answers))
 
     def _report(self, body: bytes, attempt: Attempt) -> Reply | None:
         request, attempt = self._read(body, attempt, diverse=None)
@@ -201,7 +200,7 @@ class Handler:
         if result is None:
             return None
         page = result.to_html(None, request.language, subject=request.registered.subject)
-        outcome = result.status if isinstance(result, Answer) else _diverse_outcome(result)
+        outcome = result.status if isinstance(result, Answer) else diverse_outcome(result)
         return Reply(status=200, body=page.encode("utf-8"), content_type=HTML, outcome=outcome)
 
     def _why(self, body: bytes, attempt: Attempt) -> Reply | None:
@@ -209,13 +208,11 @@ class Handler:
         if not self.slow:
             return None  # a reason takes many searches
         asked = Sufficiency(target=request.query.target, within=request.query.constraints)
-        try:
-            told = self._explainer(request, attempt).why(request.row, asked)
-        except IfonlyError as error:
-            raise as_http_error(error) from None
-        sentence = told.sentence(request.language, subject=request.registered.subject)
-        data = {"reasons": told.to_dict(), "sentence": sentence, "seconds": round(told.seconds, 6)}
-        return Reply(status=200, body=json_bytes(data), outcome=told.status)
+        with http_errors():
+            reasons = self._explainer(request, attempt).why(request.row, asked)
+        sentence = reasons.sentence(request.language, subject=request.registered.subject)
+        data = {"reasons": reasons.to_dict(), "sentence": sentence, "seconds": round(reasons.seconds, 6)}
+        return Reply(status=200, body=json_bytes(data), outcome=reasons.status)
 
     def _recourse(self, body: bytes, attempt: Attempt) -> Reply | None:
         request, attempt = self._read(body, attempt)
@@ -225,17 +222,15 @@ class Handler:
                                            f"--causes {registered.name}=FILE.", where="model")  # fmt: skip
         if not self.slow:
             return None  # an action takes several searches
-        try:
-            told = self._explainer(request, attempt).recourse(request.row, registered.causes, request.query)
-        except IfonlyError as error:
-            raise as_http_error(error) from None
+        with http_errors():
+            recourse = self._explainer(request, attempt).recourse(request.row, registered.causes, request.query)
         data = {
-            "recourse": told.to_dict(),
-            "sentence": told.sentence(request.language, subject=registered.subject),
-            "exact": str(told),
-            "seconds": round(told.answer.seconds, 6),
+            "recourse": recourse.to_dict(),
+            "sentence": recourse.sentence(request.language, subject=registered.subject),
+            "exact": str(recourse),
+            "seconds": round(recourse.answer.seconds, 6),
         }
-        return Reply(status=200, body=json_bytes(data), outcome=told.status)
+        return Reply(status=200, body=json_bytes(data), outcome=recourse.status)
 
     def _notice(self, body: bytes, attempt: Attempt) -> Reply | None:
         request = read_query_request(read_body(body), self.registry, self.limits, notice=True)
@@ -246,13 +241,13 @@ class Handler:
         letter = Letter(form=request.form, language=request.language, subject=registered.subject)
         try:
             explainer = self._explainer(request, each)
-            told = notice(explainer, request.row, letter, codes=registered.codes, query=request.query)
-            page = told.to_html()
+            made = notice(explainer, request.row, letter, codes=registered.codes, query=request.query)
+            page = made.to_html()
         except MissingExtra as error:
             raise HTTPError(503, str(error)) from None
         except IfonlyError as error:
             raise as_http_error(error) from None
-        outcome = "proven" if told.proven else "within"
+        outcome = "proven" if made.proven else "within"
         return Reply(status=200, body=page.encode("utf-8"), content_type=HTML, outcome=outcome, filename="notice.html")
 
     def _certify(self, body: bytes, attempt: Attempt) -> Reply | None:
@@ -278,8 +273,7 @@ class Handler:
         try:
             certificate = Certificate(read_text(body)) if body[:1] == b"{" else Certificate.from_bytes(body)
         except FileError as error:
-            message = str(error)
-            raise HTTPError(UNPROCESSABLE, message[:1].upper() + message[1:]) from None
+            raise HTTPError(UNPROCESSABLE, capitalised(str(error))) from None
         result = check(certificate, seconds=attempt.seconds)
         if result.verdict == UNDECIDED and not attempt.last:
             return None
@@ -288,35 +282,19 @@ class Handler:
     def _predict(self, body: bytes, attempt: Attempt) -> Reply:
         registered, row = read_predict_request(read_body(body), self.registry)
         schema, model = registered.explainer.schema, registered.explainer.model
-        try:
+        with http_errors("row"):
             point = schema.read(row)
             if missing_names := schema.missing_names(point):
                 model, point = model.with_missing(missing_names), np.nan_to_num(point, nan=0.0)
             points = point[None, :]
             scores = model.scores(points)
-        except IfonlyError as error:
-            raise as_http_error(error, otherwise="row") from None
-        data: dict[str, Any] = {
-            "decision": None,
-            "score_margin": None,
-            "probabilities": None,
-            "scores": scores[0].tolist(),
-        }
-        if model.classes:
-            decided = int(model.decide(scores)[0])
-            data |= {"decision": model.classes[decided], "score_margin": float(score_margin_of(scores, decided)[0])}
-            if model.probabilities is not None:
-                shares = np.asarray(model.probabilities(points))[0].tolist()
-                data["probabilities"] = {str(name): share for name, share in zip(model.classes, shares, strict=True)}
-        return Reply(status=200, body=json_bytes(data))
+        return Reply(status=200, body=json_bytes(decision_json(model, points, scores)))
 
     def _rule(self, body: bytes, attempt: Attempt) -> Reply:
         registered, text, mark = read_rule_request(read_body(body), self.registry, self.limits)
-        try:
+        with http_errors("text"):
             rule = read_constraint(text, registered.explainer.schema, mark)
             rule.check(registered.explainer.schema)
-        except IfonlyError as error:
-            raise as_http_error(error, otherwise="text") from None
         return Reply(status=200, body=json_bytes({"words": rule.describe()}))
 
     # ------------------------------------------------------------------ from a body to answers
@@ -340,65 +318,23 @@ class Handler:
         if attempt.on_event is not None:
             explainer = explainer.using(listen=_ProgressEvents(attempt.on_event))
         query = None if request.query is DEFAULT_QUERY else request.query
-        try:
+        with http_errors():
             answer = explainer.explain(request.row, query, limits=self._search_limits(attempt))
-        except IfonlyError as error:
-            raise as_http_error(error) from None
-        return None if not attempt.last and _unfinished(answer) else answer
+        return None if not attempt.last and unfinished(answer) else answer
 
     def _run_diverse(self, request: QueryRequest, attempt: Attempt) -> DiverseAnswers | None:
         """Limits are per answer, so each has a share of the time, and so has the proof that there is no other."""
         assert request.diversity is not None
         each = replace(attempt, seconds=attempt.seconds / (request.diversity.k + 1), on_event=None)
-        try:
+        with http_errors():
             answers = self._explainer(request, each).explain_diverse(request.row, request.diversity, request.query)
-        except IfonlyError as error:
-            raise as_http_error(error) from None
         last = () if answers.ended is None else (answers.ended,)
-        return None if not attempt.last and any(map(_unfinished, (*answers, *last))) else answers
-
-
-def _answer_json(request: QueryRequest, answer: Answer, exact: str, *, further: bool = False) -> dict[str, Any]:
-    return {
-        "answer": answer.to_dict(),
-        "sentence": plain_language(answer, request.language, request.registered.subject, further=further),
-        "exact": exact,
-        "guarantee": guarantee(answer, request.language),
-        "path": _score_path(request.registered.explainer, answer) if request.path else None,
-    }
+        return None if not attempt.last and any(map(unfinished, (*answers, *last))) else answers
 
 
 def kernels_of(registered: RegisteredModel) -> Kernels:
     """The kernels of the search in a model."""
     return SEARCHES[registered.explainer.model.function.search or "network"].kernels()
-
-
-def _score_path(explainer: Explainer, answer: Answer) -> dict[str, Any] | None:
-    if answer.counterfactual is None or not answer.changes or answer.decision_after is None:
-        return None
-    if any(value is None for value in answer.factual.values()):  # rows with missing numbers have another model
-        return None
-    path = score_path(explainer, answer)
-    return {
-        "score_margin": list(path.score_margin),
-        "changes": [list(change) for change in path.changes],
-        "decision": path.decision,
-    }
-
-
-def _diverse_outcome(answers: DiverseAnswers) -> str:
-    return "proven" if answers.proven else "within"
-
-
-def _unfinished(answer: Answer) -> bool:
-    """Could the answer be better with more time?"""
-    if isinstance(answer, NoneExists):
-        return answer.reasons is not None and bool(answer.reasons.note)
-    return not isinstance(answer, Nearest) and _out_of_time(answer.stop)
-
-
-def _out_of_time(stop: Stop | None) -> bool:
-    return stop is not None and (stop.by is StoppedBy.SECONDS or _out_of_time(stop.cause))
 
 
 class _ProgressEvents:

@@ -14,7 +14,7 @@ from ifonly.notices.letter import FORMS
 from ifonly.problem.plain_data import CONSTRAINTS
 from ifonly.problem.query import FLAGS
 from ifonly.results.answer import DERIVED, OPTIONAL, Answer, Change, entries_of
-from ifonly.results.plain_language import LANGUAGES
+from ifonly.results.languages import LANGUAGES
 from ifonly.results.stop import Stop
 from ifonly.schema import Translations, Value
 from ifonly.service.limits import ServiceLimits

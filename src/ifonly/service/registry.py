@@ -12,7 +12,7 @@ from ifonly.explainer import Explainer
 from ifonly.notices import ReasonCodes
 from ifonly.printing import is_printable, shown, some_of
 from ifonly.problem import Accepted, AcceptedBySome, RobustToTrees, RobustToWeights
-from ifonly.results.plain_language import ENGLISH, LANGUAGES
+from ifonly.results.languages import ENGLISH, LANGUAGES
 from ifonly.results.rule_language import Naming, rules_in
 from ifonly.schema import Numeric, schema_to_json
 from ifonly.service.limits import ServiceLimits

@@ -10,7 +10,7 @@ from typing import Any
 
 from ifonly.notices.letter import FORMS
 from ifonly.problem.distance import MOST
-from ifonly.results.plain_language import LANGUAGES
+from ifonly.results.languages import LANGUAGES
 from ifonly.schema import Choice, Integer, Numeric
 from ifonly.service.limits import ServiceLimits
 from ifonly.service.query_schemas import (

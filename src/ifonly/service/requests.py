@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from ifonly.printing import escaped, shown
 from ifonly.problem.diversity import Diversity
 from ifonly.problem.plain_data import distance_from_dict, entries
 from ifonly.problem.query import Query, read_constraints
-from ifonly.results.plain_language import LANGUAGES
+from ifonly.results.languages import LANGUAGES
 from ifonly.schema.number_text import DecimalMark, UnclearNumber, other_reading
 from ifonly.service.limits import MAX_DEPTH, ServiceLimits
 from ifonly.service.registry import ModelRegistry, RegisteredModel
@@ -135,10 +136,8 @@ def read_query_request(
 def _check_marks(query: Query, registered: RegisteredModel, mark: DecimalMark) -> None:
     """Refuse a number that is ambiguous in the language of the request, such as 1.500 in German."""
     if mark is not DecimalMark.POINT:
-        try:
+        with http_errors():
             read_constraints(query.constraints, registered.explainer.schema, mark)
-        except IfonlyError as error:
-            raise as_http_error(error) from None
 
 
 def _cell(value: Any, mark: DecimalMark) -> Any:
@@ -241,10 +240,8 @@ def _query(data: Any, limits: ServiceLimits) -> Query:
             words = one.get("text") if isinstance(one, dict) else one
             if isinstance(words, str):
                 _check_text(words, limits, f"query.constraints[{i}]")
-    try:
+    with http_errors("query"):
         return Query.from_dict(data)
-    except IfonlyError as error:
-        raise as_http_error(error, otherwise="query") from None
 
 
 def _diversity(data: Any, limits: ServiceLimits) -> Diversity:
@@ -261,6 +258,15 @@ def _diversity(data: Any, limits: ServiceLimits) -> Diversity:
             "diversity.count",
         )
     return diversity
+
+
+@contextmanager
+def http_errors(otherwise: str | None = None) -> Iterator[None]:
+    """Errors of the library inside it are raised as responses."""
+    try:
+        yield
+    except IfonlyError as error:
+        raise as_http_error(error, otherwise=otherwise) from None
 
 
 def as_http_error(error: IfonlyError, *, otherwise: str | None = None) -> HTTPError:

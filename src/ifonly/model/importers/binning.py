@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.importers.column_kinds import Absent, Binned, Column, Line, Options
-from ifonly.model.importers.columns import MOST_NUMBERS, Columns
+from ifonly.model.importers.column_kinds import MOST_NUMBERS, Absent, Binned, Column, Line, Options
+from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.detect import of_library
 from ifonly.model.importers.tables import made_of
 from ifonly.schema import Integer

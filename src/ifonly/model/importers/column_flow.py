@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ifonly.errors import ModelError
 from ifonly.model.flow import Flow
-from ifonly.model.importers.column_kinds import Bent, Column, Curved, Interaction, Line, Options
-from ifonly.model.importers.columns import MOST_NUMBERS, Columns
+from ifonly.model.importers.column_kinds import MOST_NUMBERS, Bent, Column, Curved, Interaction, Line, Options
+from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.powers import flow_of_powers
 from ifonly.schema import Integer, Numeric
 

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from ifonly.model.importers.powers import Powers
 
 Floats = NDArray[np.float64]
+MOST_NUMBERS = 4096
+"""Integer features with at most so many values are tabulated, value by value."""
+MOST_KNOTS = 512
+"""The same where a network follows: a ReLU unit per value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

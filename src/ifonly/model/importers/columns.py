@@ -27,20 +27,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
-from ifonly.model.importers.column_kinds import Absent, Bent, Binned, Column, Curved, Interaction, Line, Options
+from ifonly.errors import ModelError
+from ifonly.model.importers.column_errors import (
+    clips,
+    described,
+    no_line,
+    no_number,
+    not_linear_in_number,
+    without_value,
+)
+from ifonly.model.importers.column_kinds import (
+    MOST_KNOTS,
+    MOST_NUMBERS,
+    Absent,
+    Bent,
+    Binned,
+    Column,
+    Curved,
+    Interaction,
+    Line,
+    Options,
+)
 from ifonly.model.importers.known_options import describe_unknown, unknown_places
 from ifonly.model.operations import Majorant, underflow_counts
-from ifonly.printing import some_of
 from ifonly.schema import Choice, Integer, Missing, Numeric, Schema
 from ifonly.schema.values import is_missing
 
 Floats = NDArray[np.float64]
-MOST_NUMBERS = 4096
-"""Integer features with at most so many values are tabulated, value by value."""
-MOST_KNOTS = 512
-"""The same where a network follows: a ReLU unit per value."""
-ROOTS = ("np.sqrt", "np.cbrt")
 SPACING = 1e-13
 """Relative: how far values may be from equally spaced and still be a line in the option's number."""
 
@@ -185,11 +198,7 @@ class Columns:
         least, most = self.interval(line)
         slack = 1e-12 * max(abs(lower), abs(upper), abs(least), abs(most))
         if least < lower - slack or most > upper + slack:
-            raise ModelError(
-                f"'{where}' clips {self.describe(column)} to [{lower:g}, {upper:g}], but rows of the schema reach "
-                f"[{least:g}, {most:g}] there; narrow the bounds in the schema to what the scaler was fitted on, or "
-                f"fit it with clip=False."
-            )
+            raise clips(self.schema, column, (lower, upper), (least, most), where)
         return line
 
     def mixed(self, columns: Sequence[Column], weight: Floats, shift: Floats, *, where: str) -> list[Column]:
@@ -232,10 +241,7 @@ class Columns:
             return column.values.astype(np.float64)
         for value in column.values.tolist():
             if not is_missing(value) and not isinstance(value, bool | int | float):
-                raise ModelError(
-                    f"'{where}' needs numbers, but {self.describe(column)} has the option {value!r}; put an encoder "
-                    f"before it, or declare the options as the model saw them in training."
-                )
+                raise no_number(self.schema, column, value, where)
         return np.array([np.nan if is_missing(v) else float(v) for v in column.values.tolist()])
 
     def line(self, column: Column, where: str) -> Line:
@@ -243,11 +249,11 @@ class Columns:
         if isinstance(column, Line):
             return column
         if isinstance(column, Absent | Binned | Bent | Curved | Interaction):
-            raise self._no_line(column, where)
+            raise no_line(self.schema, column, where)
         numbers, feature = self.numbers(column, where), self.schema.features[column.feature]
         assert isinstance(feature, Choice)
         if np.isnan(numbers).any():
-            raise self._without_value(column, feature, numbers, where)
+            raise without_value(self.schema, column, np.isnan(numbers), where)
         weight, columns = np.zeros(len(self.schema.columns)), self.schema.feature_columns[column.feature]
         shift = float(numbers[0]) if feature.encoding in ("dummy", "code") else 0.0
         match feature.encoding:
@@ -261,27 +267,11 @@ class Columns:
                 slope = (numbers[-1] - numbers[0]) / max(len(numbers) - 1, 1)
                 deviation = np.abs(shift + slope * np.arange(len(numbers)) - numbers)
                 if deviation.max() > SPACING * max(np.abs(numbers).max(), column.size):
-                    described = self.describe(column)
-                    raise ModelError(
-                        f"{described[0].upper()}{described[1:]} is encoded as its option's number, but '{where}' needs "
-                        f"a function of it that is not linear in that number; declare it with encoding='onehot'."
-                    )
+                    raise not_linear_in_number(self.schema, column, where)
                 weight[columns] = slope
         size = max(column.size, float(np.abs(numbers).max())) + float(np.abs(weight).sum())
         return Line(
             weight, shift, np.zeros_like(weight), size, column.terms + 4, column.underflows + _CODED * (1.0 + size)
-        )
-
-    def _without_value(self, column: Options, feature: Choice, numbers: Floats, where: str) -> ModelError:
-        if isinstance(feature, Missing):
-            return ModelError(
-                f"{self.describe(column)} reaches '{where}' without a value where it is missing; put an imputer "
-                f"before it, or fill the value in before asking."
-            )
-        missing = feature.options[int(np.isnan(numbers).argmax())]
-        return ModelError(
-            f"{self.describe(column)} reaches '{where}' without a value for its option {missing!r}; "
-            f"put an imputer or an encoder before it, or remove that option from the schema."
         )
 
     def grid(self, feature: int, most: int = MOST_NUMBERS) -> Floats | None:
@@ -316,39 +306,6 @@ class Columns:
             return None  # refused as it is, or a line
         error = 2.0**-53 * column.terms * max(column.size, float(np.abs(numbers).max()))
         return Bent(column.feature, np.arange(float(len(numbers))), numbers, error)
-
-    def _no_line(self, column: Absent | Binned | Bent | Curved | Interaction, where: str) -> IfonlyError:
-        if isinstance(column, Absent):
-            return ModelError(
-                f"'{where}' reads the column '{column.name}', which is not a feature of the schema; "
-                f"the features are {some_of(self.schema.names)}."
-            )
-        described = self.describe(column)
-        if isinstance(column, Interaction):
-            return UnsupportedModel(
-                f"{described[0].upper()}{described[1:]} reaches '{where}' as a product, which only linear models and "
-                f"perceptrons take.",
-                operation="products before " + where,
-            )
-        if isinstance(column, Bent | Curved):
-            return self._curved(column, where)
-        return UnsupportedModel(
-            f"{described[0].upper()}{described[1:]} reaches '{where}' in bins, and jumps between them; after binning, "
-            f"linear models and trees are supported.",
-            operation="bins before " + where,
-        )
-
-    def _curved(self, column: Bent | Curved, where: str) -> IfonlyError:
-        described = self.describe(column)
-        how = f" by {column.name}" if isinstance(column, Curved) else ""
-        root = isinstance(column, Curved) and column.name in ROOTS
-        above = "give it a lower bound above 0, where the curve is not infinitely steep, or " if root else ""
-        return UnsupportedModel(
-            f"{described[0].upper()}{described[1:]} reaches '{where}' curved{how}, which has no exact form there for "
-            f"any number; {above}declare it as Integer with a step, so that it has at most {MOST_KNOTS:,} values (or "
-            f"{MOST_NUMBERS:,}, if all that a linear model reads are such), or let trees follow.",
-            operation="curve before " + where,
-        )
 
     def matrix(self, columns: Sequence[Column], where: str) -> tuple[Floats, Floats, Majorant]:
         """Many columns as one affine map of the encoded columns: weight, shift, and their sizes."""
@@ -392,17 +349,4 @@ class Columns:
 
     def describe(self, column: Column) -> str:
         """The features that a column depends on, for messages."""
-        match column:
-            case Absent(name=name):
-                return f"column '{name}'"
-            case Interaction(factors=factors):
-                return f"a product of {len(factors)} features"
-            case Options(feature=feature) | Binned(feature=feature) | Bent(feature=feature) | Curved(feature=feature):
-                return f"feature '{self.schema.names[feature]}'"
-            case Line(weight=weight):
-                used = [
-                    f"'{name}'"
-                    for name, columns in zip(self.schema.names, self.schema.feature_columns, strict=True)
-                    if weight[columns].any()
-                ]
-                return f"feature {used[0]}" if len(used) == 1 else f"a mixture of {len(used)} features"
+        return described(self.schema, column)

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
+from ifonly.model.agreement import ROWS, comparison_rows
 from ifonly.model.flow import Flow
 from ifonly.model.importers.flow_operations import Final, as_inner
 from ifonly.model.importers.keras_inputs import KerasInputs, is_embedding, keras_inputs
 from ifonly.model.importers.keras_layers import LAYERS, KerasCall, read_layer
-from ifonly.model.importers.probabilities import check_final, reported, settled
+from ifonly.model.importers.probabilities import model_of_flow, settled
 from ifonly.model.kind import Precision
-from ifonly.model.model import Model, class_names
+from ifonly.model.model import Model
 from ifonly.schema import Schema
 
 Floats = NDArray[np.float64]
@@ -47,26 +47,11 @@ def import_keras(
     taken = keras_inputs(graph, schema, inputs or {})
     clone = _cloned(model, taken)
     value = _KerasReader(_graph(clone)).read(taken.tables(looks_up=any(map(is_embedding, _layers(clone)))))
-    final = value if isinstance(value, Final) else None
-    flow = value.flow if isinstance(value, Final) else value
-    if not isinstance(flow, Flow):
+    if not isinstance(value, Flow | Final):
         raise UnsupportedModel("The Keras model must return one row of scores.", operation="output")
-    if final is not None:
-        check_final(final.operation, final.activation, flow.width, regression=regression)
-    network = flow.to_network()
-    names = class_names(classes, network.outputs, regression=regression)
-    original = KerasOriginal(clone, taken, None if final is None else _before(_graph(clone), final))
-    return check_agreement(
-        Model(
-            function=network,
-            schema=schema,
-            original=original,
-            classes=names,
-            source=f"keras {type(model).__name__}",
-            precision=_precision(clone),
-            probabilities=None if final is None else reported(original, KerasOriginal(clone, taken), schema),
-        )
-    )
+    before = _before(_graph(clone), value) if isinstance(value, Final) else None
+    original, source = KerasOriginal(clone, taken, _precision(clone), before), f"keras {type(model).__name__}"
+    return model_of_flow(value, original, schema, classes=classes, regression=regression, source=source)
 
 
 @dataclass(frozen=True)
@@ -75,6 +60,7 @@ class KerasOriginal:
 
     model: Any
     inputs: KerasInputs
+    precision: Precision
     before: Any = None
 
     def __call__(self, points: Floats) -> Floats:

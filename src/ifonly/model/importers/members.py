@@ -56,11 +56,9 @@ class InnerCall:
     all_columns: bool = False
 
     def __call__(self, points: Floats) -> Floats:
-        table = self.source.table(points)
         with warnings.catch_warnings(), answering():
             warnings.simplefilter("ignore")
-            for step in self.steps:
-                table = step.transform(table)
+            table = _transformed(self.source.table(points), self.steps)
             given = np.asarray(getattr(self.estimator, self.method)(table), dtype=np.float64).reshape(len(points), -1)
         return given if self.all_columns else given[:, -1:]
 
@@ -168,11 +166,14 @@ class TreesCall:
 
     def table(self, points: Floats) -> Any:
         """What the estimator reads."""
-        table = self.source.table(points)
         with answering():
-            for step in self.steps:
-                table = step.transform(table)
-        return table
+            return _transformed(self.source.table(points), self.steps)
+
+
+def _transformed(table: Any, steps: Sequence[Any]) -> Any:
+    for step in steps:
+        table = step.transform(table)
+    return table
 
 
 def check_two_classes(member: ScoredMember, name: str) -> None:

@@ -20,6 +20,7 @@ import onnx.reference
 from numpy.typing import NDArray
 
 from ifonly.errors import FileError, IfonlyError, ModelError, UnsupportedModel
+from ifonly.files import file_errors
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
 from ifonly.model.files import check_size
 from ifonly.model.flow import Flow
@@ -40,6 +41,7 @@ from ifonly.model.importers.trees.onnx_trees import OnnxTrees, following, read_o
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
 from ifonly.model.trees import FeatureColumns, Trees, bound_splits, edge_points, reachable
+from ifonly.printing import first_line
 from ifonly.schema import Schema
 from ifonly.schema.arguments import path_of
 
@@ -59,11 +61,9 @@ def load_onnx(
 ) -> Model:
     """An .onnx file as a Model."""
     path = Path(path)
-    try:
+    with file_errors(f"read the model '{path}'"):
         check_size(path, MAX_BYTES)
         content = path.read_bytes()
-    except OSError as error:
-        raise FileError(f"Cannot read the model '{path}': {error.strerror or error}.") from None
     try:
         proto = onnx.load_model_from_string(content)
         if not proto.graph.node:
@@ -240,8 +240,7 @@ def _check(proto: Any) -> None:
     try:
         onnx.checker.check_model(proto)
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ModelError(f"The ONNX model is not valid: {reason}") from None
+        raise ModelError(f"The ONNX model is not valid: {first_line(error)}") from None
 
 
 def _load_external(proto: Any, folder: Path) -> None:
@@ -262,7 +261,7 @@ def _load_external(proto: Any, folder: Path) -> None:
             )
         try:
             if not whole.is_file():  # reading a pipe would wait for ever
-                raise FileError(f"The weights of '{tensor.name}' are said to be in '{place}', which is no file.")
+                raise FileError(f"The weights of '{tensor.name}' are said to be in '{place}', which is not a file.")
             check_size(whole, MAX_BYTES)
             load_external_data_for_tensor(tensor, str(folder))
         except FileError:

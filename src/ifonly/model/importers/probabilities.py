@@ -4,15 +4,17 @@ probabilities.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.agreement import ROWS, comparison_rows
-from ifonly.model.model import Logistic, Scores
+from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
+from ifonly.model.flow import Flow
+from ifonly.model.importers.flow_operations import Final
+from ifonly.model.model import Logistic, Model, Scores, class_names
 from ifonly.schema import Schema
 
 LOG_ODDS = 1e-5
@@ -75,6 +77,27 @@ def reported(scores: Scores, outputs: Scores, schema: Schema) -> Reported:
             "or softmax, and nothing after that."
         )
     return found
+
+
+def model_of_flow(
+    value: Flow | Final, original: Any, schema: Schema, *, classes: tuple[Any, ...], regression: bool, source: str
+) -> Model:
+    """The Model of a framework's scores, checked against the original; `original.before` gives the logits of a model
+    that gives probabilities."""
+    final, flow = (value, value.flow) if isinstance(value, Final) else (None, value)
+    if final is not None:
+        check_final(final.operation, final.activation, flow.width, regression=regression)
+    network = flow.to_network()
+    made = Model(
+        function=network,
+        schema=schema,
+        original=original,
+        classes=class_names(classes, network.outputs, regression=regression),
+        source=source,
+        precision=original.precision,
+        probabilities=None if final is None else reported(original, replace(original, before=None), schema),
+    )
+    return check_agreement(made)
 
 
 def check_final(operation: str, activation: Literal["sigmoid", "softmax"], outputs: int, *, regression: bool) -> None:

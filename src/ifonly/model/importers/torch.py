@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 from torch import fx, nn
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
 from ifonly.model.importers.column_tables import ColumnTable
 from ifonly.model.importers.flow_operations import Final, Value, as_inner
-from ifonly.model.importers.probabilities import check_final, reported, settled
+from ifonly.model.importers.probabilities import model_of_flow, settled
 from ifonly.model.importers.shaped import Shaped
 from ifonly.model.importers.torch_call import TorchCall, flat
 from ifonly.model.importers.torch_inputs import TorchInputs, torch_inputs
 from ifonly.model.importers.torch_operations import AFTER_FINAL, FUNCTIONS, METHODS, MODULES
 from ifonly.model.importers.torch_tables import table_handler, takes_tables
 from ifonly.model.kind import Precision
-from ifonly.model.model import Model, class_names
+from ifonly.model.model import Model
+from ifonly.printing import first_line
 from ifonly.schema import Schema
 
 Floats = NDArray[np.float64]
@@ -71,24 +71,9 @@ def import_torch(
     graph = _traced(module)
     taken = torch_inputs(graph, schema, inputs or {})
     value, node = _TorchReader(module, taken, precision).read(graph)
-    flow = value.flow if isinstance(value, Final) else value
-    if isinstance(value, Final):
-        check_final(value.operation, value.activation, flow.width, regression=regression)
     before = _before(module, graph, node) if isinstance(value, Final) else None
-    network = flow.to_network()
-    names = class_names(classes, network.outputs, regression=regression)
-    original, whole = (TorchOriginal(module, taken, precision, part) for part in (before, None))
-    return check_agreement(
-        Model(
-            function=network,
-            schema=schema,
-            original=original,
-            classes=names,
-            source=f"torch {type(module).__name__}",
-            precision=precision,
-            probabilities=None if before is None else reported(original, whole, schema),
-        )
-    )
+    original, source = TorchOriginal(module, taken, precision, before), f"torch {type(module).__name__}"
+    return model_of_flow(value, original, schema, classes=classes, regression=regression, source=source)
 
 
 @dataclass(frozen=True)
@@ -113,9 +98,8 @@ class TorchOriginal:
         try:
             return module(*rows)
         except Exception as error:
-            reason = str(error).strip().partition("\n")[0]
             raise ModelError(
-                f"The module cannot answer for rows of the schema: {type(error).__name__}: {reason}"
+                f"The module cannot answer for rows of the schema: {type(error).__name__}: {first_line(error)}"
             ) from None
 
     @staticmethod
@@ -165,9 +149,8 @@ def _traced(module: nn.Module) -> fx.Graph:
     try:
         return fx.Tracer().trace(module)
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0]
         raise UnsupportedModel(
-            f"The module {type(module).__name__} cannot be traced by torch.fx ({reason}); "
+            f"The module {type(module).__name__} cannot be traced by torch.fx ({first_line(error)}); "
             f"its forward must be a fixed sequence of operations.",
             operation=type(module).__name__,
         ) from None

@@ -18,7 +18,8 @@ from torch import nn
 
 from ifonly.model.flow import Flow
 from ifonly.model.importers import flow_operations as flows
-from ifonly.model.importers.flow_operations import Final, Value
+from ifonly.model.importers import torch_activations as activations
+from ifonly.model.importers.flow_operations import Value
 from ifonly.model.importers.shaped import Pooling, Reduction, Shaped, pooled
 from ifonly.model.importers.torch_call import ROWS, TorchCall, constant, flat, number
 
@@ -28,7 +29,7 @@ Handler: TypeAlias = Callable[..., Any]
 # ---------------------------------------------------------------------- arithmetic
 
 
-def _linear(call: TorchCall, input: Flow, weight: Any, bias: Any = None) -> Flow:  # noqa: A002 torch's own name
+def _linear(call: TorchCall, input: Flow, weight: Any, bias: Any = None) -> Flow:
     return flows.matmul(call, input, number(weight).T, None if bias is None else number(bias))
 
 
@@ -66,89 +67,6 @@ def _batch_norm(call: TorchCall, flow: Flow, mean: Any, variance: Any, weight: A
 
 def _concatenate(call: TorchCall, tensors: Sequence[Flow], dim: int = 0) -> Flow:
     return flows.concatenate(call, tensors, dim)
-
-
-# ---------------------------------------------------------------------- activations
-
-
-def _relu(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
-    return input.relu()
-
-
-def _tanh(call: TorchCall, input: Flow) -> Flow:  # noqa: A002 torch's own name
-    return flows.smooth("tanh")(call, input)
-
-
-def _silu(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
-    return flows.smooth("silu")(call, input)
-
-
-def _gelu(call: TorchCall, input: Flow, approximate: str = "none") -> Flow:  # noqa: A002 torch's own name
-    return flows.smooth("gelu_tanh" if approximate == "tanh" else "gelu")(call, input)
-
-
-def _elu(call: TorchCall, input: Flow, alpha: float = 1.0, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
-    return flows.elu(call, input, alpha)
-
-
-def _softplus(call: TorchCall, input: Flow, beta: float = 1.0, threshold: float = 20.0) -> Flow:  # noqa: A002
-    return flows.softplus(call, input, beta, threshold)
-
-
-def _leaky_relu(call: TorchCall, input: Flow, negative_slope: float = 0.01, inplace: bool = False) -> Flow:  # noqa: A002
-    return flows.leaky_relu(call, input, call.number(negative_slope))
-
-
-def _rrelu(call: TorchCall, flow: Flow, lower: float, upper: float) -> Flow:
-    return _leaky_relu(call, flow, (lower + upper) / 2)
-
-
-def _prelu(call: TorchCall, input: Flow, weight: Any) -> Flow:  # noqa: A002 torch's own name
-    return flows.leaky_relu(call, input, call.number(weight))
-
-
-def _clamp(call: TorchCall, flow: Flow, min: Any = None, max: Any = None) -> Flow:  # noqa: A002 torch's own names
-    return flows.clip(call, flow, call.bound(min), call.bound(max))
-
-
-def _clamp_max(call: TorchCall, flow: Flow, max: Any) -> Flow:  # noqa: A002 torch's own name
-    return _clamp(call, flow, None, max)
-
-
-def _hardtanh(call: TorchCall, input: Flow, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Flow:  # noqa: A002
-    return _clamp(call, input, min_val, max_val)
-
-
-def _relu6(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
-    return _clamp(call, input, 0.0, 6.0)
-
-
-def _hardsigmoid(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
-    return flows.hard_sigmoid(call, input)
-
-
-def _threshold(call: TorchCall, input: Flow, threshold: float, value: float, inplace: bool = False) -> Flow:  # noqa: A002
-    if threshold != value:
-        raise call.refuse(f"jumps from {value:g} to {threshold:g} at its threshold; only a continuous one is supported")
-    return _clamp(call, input, threshold)
-
-
-def _softshrink(call: TorchCall, input: Flow, lambd: float = 0.5) -> Flow:  # noqa: A002 torch's own name
-    return flows.soft_shrink(call, input, call.number(lambd))
-
-
-def _dropout(call: TorchCall, value: Value, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
-    if training:
-        raise call.refuse("drops values also in evaluation mode (training=True)")
-    return value
-
-
-def _sigmoid(call: TorchCall, value: Flow) -> Final:
-    return flows.last_sigmoid(call, value, call.source)
-
-
-def _softmax(call: TorchCall, value: Flow, dim: int | None = None, **kwargs: Any) -> Final:
-    return flows.last_softmax(call, value, call.source, dim)
 
 
 # ---------------------------------------------------------------------- maxima and reductions
@@ -192,7 +110,7 @@ def _reduction(how: Reduction) -> Handler:
 
 
 def _max_pool(
-    call: TorchCall, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,  # noqa: A002 torch's own name
+    call: TorchCall, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     size, step, pad, spread = (
@@ -286,37 +204,37 @@ AFTER_FINAL: tuple[Handler, ...] = (flows.identity, _float, _size, _attribute, _
 MODULES: dict[type, tuple[Any, ...]] = {
     nn.Linear: (_linear, "weight", "bias"),
     nn.BatchNorm1d: (_batch_norm, "running_mean", "running_var", "weight", "bias", "eps"),
-    nn.ReLU: (_relu,),
-    nn.Tanh: (_tanh,),
-    nn.SiLU: (_silu,),
-    nn.GELU: (_gelu, "approximate"),
-    nn.ELU: (_elu, "alpha"),
-    nn.Softplus: (_softplus, "beta", "threshold"),
-    nn.LeakyReLU: (_leaky_relu, "negative_slope"),
-    nn.PReLU: (_prelu, "weight"),
-    nn.RReLU: (_rrelu, "lower", "upper"),
-    nn.ReLU6: (_hardtanh, "min_val", "max_val"),
-    nn.Hardtanh: (_hardtanh, "min_val", "max_val"),
-    nn.Hardsigmoid: (_hardsigmoid,),
-    nn.Threshold: (_threshold, "threshold", "value"),
-    nn.Softshrink: (_softshrink, "lambd"),
+    nn.ReLU: (activations.relu,),
+    nn.Tanh: (activations.tanh,),
+    nn.SiLU: (activations.silu,),
+    nn.GELU: (activations.gelu, "approximate"),
+    nn.ELU: (activations.elu, "alpha"),
+    nn.Softplus: (activations.softplus, "beta", "threshold"),
+    nn.LeakyReLU: (activations.leaky_relu, "negative_slope"),
+    nn.PReLU: (activations.prelu, "weight"),
+    nn.RReLU: (activations.rrelu, "lower", "upper"),
+    nn.ReLU6: (activations.hardtanh, "min_val", "max_val"),
+    nn.Hardtanh: (activations.hardtanh, "min_val", "max_val"),
+    nn.Hardsigmoid: (activations.hardsigmoid,),
+    nn.Threshold: (activations.threshold, "threshold", "value"),
+    nn.Softshrink: (activations.softshrink, "lambd"),
     nn.MaxPool1d: (_max_pool, "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"),
     nn.Flatten: (_flatten, "start_dim", "end_dim"),
     nn.Unflatten: (_unflatten, "dim", "unflattened_size"),
     nn.Dropout: (flows.identity,),
     nn.AlphaDropout: (flows.identity,),
     nn.Identity: (flows.identity,),
-    nn.Sigmoid: (_sigmoid,),
-    nn.Softmax: (_softmax, "dim"),
-    nn.LogSoftmax: (_softmax, "dim"),
+    nn.Sigmoid: (activations.sigmoid,),
+    nn.Softmax: (activations.softmax, "dim"),
+    nn.LogSoftmax: (activations.softmax, "dim"),
 }
 
 _BOTH: dict[str, Handler] = {
-    "relu": _relu,
-    "tanh": _tanh,
-    "sigmoid": _sigmoid,
-    "softmax": _softmax,
-    "log_softmax": _softmax,
+    "relu": activations.relu,
+    "tanh": activations.tanh,
+    "sigmoid": activations.sigmoid,
+    "softmax": activations.softmax,
+    "log_softmax": activations.softmax,
     "matmul": _matmul,
     "mm": _matmul,
     "add": _add,
@@ -324,10 +242,10 @@ _BOTH: dict[str, Handler] = {
     "mul": _multiply,
     "div": _divide,
     "neg": flows.negate,
-    "clamp": _clamp,
-    "clip": _clamp,
-    "clamp_min": _clamp,
-    "clamp_max": _clamp_max,
+    "clamp": activations.clamp,
+    "clip": activations.clamp,
+    "clamp_min": activations.clamp,
+    "clamp_max": activations.clamp_max,
     "abs": flows.absolute,
     "absolute": flows.absolute,
     "maximum": _maximum,
@@ -361,27 +279,27 @@ METHODS: dict[str, Handler] = {
 FUNCTIONS: dict[Any, Handler] = {
     **{getattr(torch, name): handler for name, handler in _BOTH.items()},
     nn.functional.linear: _linear,
-    nn.functional.relu: _relu,
-    nn.functional.tanh: _tanh,
-    nn.functional.silu: _silu,
-    nn.functional.gelu: _gelu,
-    nn.functional.elu: _elu,
-    nn.functional.softplus: _softplus,
-    nn.functional.leaky_relu: _leaky_relu,
-    nn.functional.prelu: _prelu,
-    nn.functional.relu6: _relu6,
-    nn.functional.hardtanh: _hardtanh,
-    nn.functional.hardsigmoid: _hardsigmoid,
-    nn.functional.threshold: _threshold,
-    nn.functional.softshrink: _softshrink,
+    nn.functional.relu: activations.relu,
+    nn.functional.tanh: activations.tanh,
+    nn.functional.silu: activations.silu,
+    nn.functional.gelu: activations.gelu,
+    nn.functional.elu: activations.elu,
+    nn.functional.softplus: activations.softplus,
+    nn.functional.leaky_relu: activations.leaky_relu,
+    nn.functional.prelu: activations.prelu,
+    nn.functional.relu6: activations.relu6,
+    nn.functional.hardtanh: activations.hardtanh,
+    nn.functional.hardsigmoid: activations.hardsigmoid,
+    nn.functional.threshold: activations.threshold,
+    nn.functional.softshrink: activations.softshrink,
     nn.functional.max_pool1d: _max_pool,
-    nn.functional.dropout: _dropout,
-    nn.functional.sigmoid: _sigmoid,
-    nn.functional.softmax: _softmax,
-    nn.functional.log_softmax: _softmax,
+    nn.functional.dropout: activations.dropout,
+    nn.functional.sigmoid: activations.sigmoid,
+    nn.functional.softmax: activations.softmax,
+    nn.functional.log_softmax: activations.softmax,
     torch.max_pool1d: _max_pool,
-    torch.prelu: _prelu,
-    torch.threshold: _threshold,
+    torch.prelu: activations.prelu,
+    torch.threshold: activations.threshold,
     torch.addmm: _addmm,
     torch.cat: _concatenate,
     torch.concat: _concatenate,

@@ -23,6 +23,7 @@ from ifonly.model.importers.probabilities import reported, settled
 from ifonly.model.importers.torch_inputs import TorchInputs, named_entries
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, Scores
+from ifonly.printing import first_line
 from ifonly.schema import Schema
 
 Floats = NDArray[np.float64]
@@ -89,10 +90,9 @@ def _exported(module: Any, names: list[str], given: tuple[Any, ...]) -> Any:
                 module, given, content, input_names=names, dynamic_axes=axes, opset_version=OPSET, dynamo=False
             )
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0]
         raise UnsupportedModel(
-            f"The TorchScript module cannot be written as ONNX ({reason}); import the torch module that it was made "
-            f"from.",
+            f"The TorchScript module cannot be written as ONNX ({first_line(error)}); import the torch module that it "
+            f"was made from.",
             operation="ScriptModule",
         ) from None
     return onnx.load_model_from_string(content.getvalue())

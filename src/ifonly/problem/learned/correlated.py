@@ -36,7 +36,7 @@ class Mahalanobis:
     category; L^T L is the inverse of their covariance in the data.
 
     A change along the grain of the data costs little, one against it much. `within(at_most)` is a condition on the
-    answer; `explain_correlated` minimises the cost itself.
+    answer; `Explainer.explain_correlated` minimises the cost itself.
     """
 
     schema: Schema

@@ -1,4 +1,4 @@
-"""Local outlier factor with one neighbour (as in DACE), at most so much: a disjunctive constraint, by branching.
+"""Local outlier factor with one neighbour (as in DACE), bounded from above: a disjunctive constraint, by branching.
 
 With k = 1 the reachability distances cancel. Let y be the row of the data that is nearest to x, and r(y) how far y is
 from the row that is nearest to it. Then LOF(x) = max(1, d(x, y) / r(y)), so that LOF(x) <= t says

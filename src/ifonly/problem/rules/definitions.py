@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias, assert_never
 
 from ifonly.errors import QuestionError
-from ifonly.problem.rules import syntax
+from ifonly.problem.rules import parser, syntax
 from ifonly.problem.rules.formulas import Compare, Denial, Every, Formula, Member, Some
 from ifonly.problem.rules.meaning import Amount, NonLinear, TreeReader
 from ifonly.problem.words import show_name
@@ -53,7 +53,7 @@ class Cases(syntax.Node):
 Definition: TypeAlias = Cases | Extreme | syntax.Tree
 
 
-class DefinitionParser(syntax.Parser):
+class DefinitionParser(parser.Parser):
     """Parses the text of a definition."""
 
     def complete(self) -> Definition:

@@ -11,8 +11,8 @@ from ifonly.printing import shown
 from ifonly.problem.rules import normal
 from ifonly.problem.rules.definitions import DefinitionParser, definition_formula, refuse_cycles
 from ifonly.problem.rules.formulas import Every, Formula, without_missing
+from ifonly.problem.rules.parser import clearly
 from ifonly.problem.rules.rule import Rule
-from ifonly.problem.rules.syntax import clearly
 from ifonly.problem.words import show_name
 from ifonly.schema import Schema
 

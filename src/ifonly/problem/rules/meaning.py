@@ -13,7 +13,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from ifonly.errors import QuestionError, RowError, RuleError
-from ifonly.problem.rules import syntax
+from ifonly.problem.rules import parser, syntax
 from ifonly.problem.rules.formulas import (
     COMPARES,
     Compare,
@@ -161,7 +161,7 @@ class TreeReader:
         for one in (one for side in sides for one in syntax.numbers_in(side)):
             if isinstance(one, syntax.Constant) and unclear(beside, one):
                 named = ", ".join(f"{show_name(feature.name)} is {feature.describe()}" for feature in beside)
-                raise syntax.two_ways(self.text, one, f", where {named}")
+                raise parser.two_ways(self.text, one, f", where {named}")
 
     def compare_numbers(self, left: syntax.Number, sign: str, right: syntax.Number) -> Formula:
         difference = self.amount(left)
@@ -289,7 +289,7 @@ class TreeReader:
         if isinstance(tree, syntax.Constant) and tree.other is not None and index is not None:
             other = self.known_option(choice, syntax.Constant(tree.start, tree.end, "", tree.other))
             if other is not None and choice.options[index] != self.text[tree.start : tree.end]:
-                raise syntax.two_ways(self.text, tree)
+                raise parser.two_ways(self.text, tree)
         if index is None:
             said = self.text[tree.start : tree.end]
             hint = suggestion(tree.name if isinstance(tree, syntax.Word) else said, choice.options)

@@ -36,7 +36,7 @@ from ifonly.problem.constraints import (
 )
 from ifonly.problem.robust import RobustToWeights
 from ifonly.problem.rule import RowRule
-from ifonly.problem.rules import syntax
+from ifonly.problem.rules import parser, syntax
 from ifonly.problem.rules.derived import Derived, check_derived
 from ifonly.problem.rules.formulas import Compare, Every, Formula, Member
 from ifonly.problem.rules.normal import AtLeast
@@ -71,7 +71,7 @@ def read_constraint(text: str, schema: Schema, mark: DecimalMark = DecimalMark.P
     if mark is not DecimalMark.POINT:
         for token in tokens(text):
             if token.kind == "number" and other_reading(token.value) is not None:
-                raise syntax.two_ways(text, syntax.Node(token.start, token.end))
+                raise parser.two_ways(text, syntax.Node(token.start, token.end))
     if (asked := _ACCEPTS.fullmatch(text)) is not None and asked[1] not in schema.names:
         raise _unknown_model(asked[1], asked[2])
     stated = _Statement(text, schema).read()
@@ -192,7 +192,7 @@ def _as_written(formula: Formula) -> list[tuple[int, Fraction]] | None:
     return None if None in found else [pair for pairs in found if pairs for pair in pairs]
 
 
-class _Statement(syntax.Parser):
+class _Statement(parser.Parser):
     """Reads the sentences that are no conditions on a row."""
 
     def __init__(self, text: str, schema: Schema) -> None:
@@ -327,10 +327,10 @@ class _Statement(syntax.Parser):
         """A number: of changes of the feature of this name, of `whole` things, or a share."""
         if self.here.kind != "number":
             raise self.unexpected("here a number should stand")
-        one = syntax.number(self.text, self.advance())
+        one = parser.number(self.text, self.advance())
         beside = {self.schema[name]: Fraction(1)} if name else {}
         if one.other is not None and self.here.value != "%" and (whole or unclear(beside, one)):
-            raise syntax.two_ways(self.text, one)
+            raise parser.two_ways(self.text, one)
         return one.value
 
     def finished(self, constraint: AnyConstraint) -> AnyConstraint:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.parts import Part, UnrolledColumns
-from ifonly.problem.rules import normal, syntax
+from ifonly.problem.rules import normal, parser
 from ifonly.problem.rules.formulas import Formula, features_of, holds_each
 from ifonly.problem.rules.judge import Judge, judge_of
 from ifonly.problem.rules.meaning import understand
@@ -37,7 +37,7 @@ class Rule:
         if not isinstance(self.text, str):
             raise QuestionError(f"A rule is a text such as 'Age >= 18 + YearsEmployed'; got {shown(self.text)}.")
         object.__setattr__(self, "text", self.text.strip())
-        syntax.parse(self.text)
+        parser.parse(self.text)
 
     def _understood(self, schema: Schema) -> tuple[Schema, Formula, dict[str, Any]]:
         """The rule read for a schema; the last readings are kept, since rows are judged one at a time, and for several
@@ -51,7 +51,7 @@ class Rule:
         return read
 
     def _read_for(self, schema: Schema) -> Formula:
-        return understand(self.text, syntax.parse(self.text), schema)
+        return understand(self.text, parser.parse(self.text), schema)
 
     def formula(self, schema: Schema) -> Formula:
         """What it says about a row of the schema."""
@@ -101,7 +101,7 @@ class Rule:
         return known
 
     def describe(self) -> str:
-        return syntax.clearly(self.text)
+        return parser.clearly(self.text)
 
 
 def _gap(clause: normal.Clause) -> Gap:

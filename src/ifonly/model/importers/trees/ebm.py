@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 
 def ebm_trees(model: Any) -> ImportedTrees | None:
-    """The tables of an explainable boosting machine as trees over its bins; None where it is none."""
+    """The tables of an explainable boosting machine as trees over its bins; None for other models."""
     if not of_library(model, "interpret", "EBMModel"):
         return None
     name, link = type(model).__name__, getattr(model, "link_", "identity")

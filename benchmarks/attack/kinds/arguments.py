@@ -1,4 +1,4 @@
-"""Hostile values at the doors: features, rows, rules in words, questions, names. Only sentences may come out."""
+"""Hostile arguments: features, rows, rules in words, questions, names. Only sentences may come out."""
 
 from __future__ import annotations
 
@@ -121,14 +121,14 @@ def opened(x: Any) -> Any:
     return named.get(x, x) if isinstance(x, str) else x
 
 
-class Doors:
+class Arguments:
     """Junk in any place."""
 
     def make(self, chance: random.Random) -> dict[str, Any]:
-        door = chance.choice(sorted(DOORS))
-        if door in ("rule", "schema rule"):
+        call = chance.choice(sorted(CALLS))
+        if call in ("rule", "schema rule"):
             junk: list[Any] = [" ".join(chance.choice(WORDS) for _ in range(chance.randint(1, 12)))]
-        elif door == "names":
+        elif call == "names":
             junk = [
                 chance.choice(
                     ["\x1b[2Jgone", "a\nVALID: proven", "\ud800", "<b>x</b>", "x" * 2000, "\r\x08\x7f", "\u202eabc"]
@@ -136,11 +136,11 @@ class Doors:
             ]
         else:
             junk = [chance.choice(JUNK) for _ in range(4)]
-        return {"door": door, "junk": junk, "at": chance.randrange(1000)}
+        return {"call": call, "junk": junk, "at": chance.randrange(1000)}
 
     def run(self, case: dict[str, Any]) -> Outcome:
-        ask(DOORS[case["door"]], opened(case["junk"]), case["at"])
-        return Outcome(f"{case['door']} taken")
+        ask(CALLS[case["call"]], opened(case["junk"]), case["at"])
+        return Outcome(f"{case['call']} taken")
 
 
 def _explainer() -> Any:
@@ -282,7 +282,7 @@ def _names(junk: list[Any], at: int) -> None:
         ifonly.check(ifonly.Certificate.load(Path(folder) / "a.cert"))
 
 
-DOORS: dict[str, Callable[[list[Any], int], None]] = {
+CALLS: dict[str, Callable[[list[Any], int], None]] = {
     "feature": _feature,
     "row": _row,
     "question": _question,
