@@ -24,6 +24,7 @@ from benchmarks.suites import (
     one_call,
     paper,
     peers,
+    plausible,
     population,
     possible,
     reals,
@@ -41,7 +42,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, measure, certificates, method_table, agreement, diversity,
-    rules, first, one_call, limits, invariants, possible, chains, robust, retraining, trees, tree_race, reals_trees,
+    rules, first, one_call, limits, invariants, possible, chains, robust, retraining, plausible, trees, tree_race, reals_trees,
     smooth, reals, audit, audit_stream, population, desk, why, causes, models,
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 LOCKS = Path(__file__).resolve().parent / "locks"
 LIBRARIES: dict[str, tuple[str, ...]] = {
-    "dice": ("torch==2.13.0",), "nice": (), "cfnow": (), "alibi": (), "ocean": (), "veritas": (),
+    "dice": ("torch==2.13.0",), "nice": (), "cfnow": (), "alibi": (), "ocean": (), "veritas": (), "lice": (),
 }  # fmt: skip
 """And what is installed with whatever it depends on, beside the list: a torch for processors is enough, where one is
 to be had. (The lists leave out what a library declares but does not need here: DiCE's xgboost and lightgbm.)"""

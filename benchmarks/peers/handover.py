@@ -14,14 +14,17 @@ from ifonly.model import Model, Network
 from ifonly.schema import Numeric, Schema
 
 
-def write(folder: Path, model: Model, data: Data, budget: float) -> None:
-    """Weights over numbers and one-hot options, what the features are, and the training rows with their labels."""
-    write_features(folder, data.schema, budget)
+def write(folder: Path, model: Model, data: Data, budget: float, *, checkout: Path | None = None) -> None:
+    """Weights over numbers and one-hot options, what the features are, and the training rows with their labels.
+
+    `checkout`: where the peer's own repository is, if it is on no index.
+    """
+    write_features(folder, data.schema, budget, checkout)
     arrays = {"train": data.points[data.train], "labels": data.labels[data.train]} | weights(model, data.schema)
     np.savez(folder / "task.npz", **arrays)  # type: ignore[arg-type]
 
 
-def write_features(folder: Path, schema: Schema, budget: float) -> None:
+def write_features(folder: Path, schema: Schema, budget: float, checkout: Path | None = None) -> None:
     """What the features are, and how many seconds a row may take."""
     features = []
     for feature in schema.features:
@@ -32,7 +35,7 @@ def write_features(folder: Path, schema: Schema, budget: float) -> None:
             else {"options": len(feature.options)}
         )
         features.append(entry)
-    said = {"features": features, "seed": SEED, "budget": budget}
+    said = {"features": features, "seed": SEED, "budget": budget, "checkout": str(checkout or "")}
     (folder / "task.json").write_text(json.dumps(said), encoding="utf-8")
 
 

@@ -30,6 +30,8 @@ class Said:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     error: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What the peer says of its rows."""
 
 
 class Peer:

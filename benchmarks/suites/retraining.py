@@ -110,9 +110,9 @@ def _compared(name: str, rows: int, changes: int, delta: float, seconds: float, 
     data = _loaded(name)
     some = np.random.default_rng(0).choice(data.train, min(TRAINING_ROWS, len(data.train)), replace=False)
     encoded = data.schema.encode(data.points)
-    network = _trained(encoded, data.labels, some, some, "start", 0)
+    network = trained(encoded, data.labels, some, some, "start", 0)
     changed = {
-        family: [_trained(encoded, data.labels, some, data.train, family, 1 + k) for k in range(changes)]
+        family: [trained(encoded, data.labels, some, data.train, family, 1 + k) for k in range(changes)]
         for family in FAMILIES
     }
     model = import_model(network, data.schema)
@@ -134,7 +134,7 @@ def _ways(
     explainer = Explainer(model).using(limits=Limits(seconds=seconds), reasons=False)
     target, robust, encoded = model.classes[1], RobustToWeights(delta), data.schema.encode(data.points)
     others = [
-        Accepted(by=import_model(_trained(encoded, data.labels, some, some, "bootstrap", 100 + k), data.schema),
+        Accepted(by=import_model(trained(encoded, data.labels, some, some, "bootstrap", 100 + k), data.schema),
                  target=target, name=f"bootstrap {k}")
         for k in range(BOOTSTRAPS - 1)
     ]  # fmt: skip
@@ -205,7 +205,9 @@ def _line(way: str, found: Outcome, people: int, model: Any, network: Any, chang
     ]  # fmt: skip
 
 
-def _trained(encoded: Any, labels: Any, rows: Any, everyone: Any, family: str, k: int) -> Any:
+def trained(
+    encoded: Any, labels: Any, rows: Any, everyone: Any, family: str, k: int, hidden: tuple[int, ...] = HIDDEN
+) -> Any:
     """The network (k = 0), or one of a family that was trained again."""
     from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import make_pipeline
@@ -221,7 +223,7 @@ def _trained(encoded: Any, labels: Any, rows: Any, everyone: Any, family: str, k
     if family == "2 % of labels":
         wrong = rng.random(len(chosen)) < 0.02
         chosen = np.where(wrong, 1 - chosen, chosen)
-    size, alpha = ((24, 24) if family == "size" else HIDDEN), (1e-2 if family == "alpha" else 1e-4)
+    size, alpha = tuple(3 * w // 4 for w in hidden) if family == "size" else hidden, (1e-2 if family == "alpha" else 1e-4)
     fitted = MLPClassifier(
         size, alpha=alpha, random_state=k if family in ("start", "alpha", "size") else 0, max_iter=40
     )

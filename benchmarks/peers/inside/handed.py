@@ -19,6 +19,7 @@ class Handed:
         self.folder = folder = Path(folder)
         said = json.loads((folder / "task.json").read_text(encoding="utf-8"))
         self.features, self.seed, self.budget = said["features"], said["seed"], said["budget"]
+        self.checkout = said.get("checkout", "")
         with np.load(folder / "task.npz") as arrays:
             self.train, self.labels = arrays["train"], arrays["labels"]
             self.table = arrays["columns"] if "columns" in arrays.files else None

@@ -1,7 +1,8 @@
 """Runs inside a peer's environment: `python main.py PEER FOLDER`. A line of JSON in, a line of JSON out.
 
-In: {"point": [...], "k": 1}. Out: {"points": [[...]], "seconds": s, "cpu_seconds": s, "error": ""}; the first line out
-says that the peer is ready and which versions it has, or why it is not. What a peer prints goes to standard error.
+In: {"point": [...], "k": 1}. Out: {"points": [[...]], "seconds": s, "cpu_seconds": s, "error": "", "facts": {}}; the first
+line out says that the peer is ready and which versions it has, or why it is not. What a peer prints goes to standard
+error. A peer returns rows, or rows and a dict of facts about them.
 """
 
 import json
@@ -48,13 +49,15 @@ def main():
         asked = json.loads(line)
         point = np.array(asked["point"], dtype=np.float64)
         begun, spent = time.perf_counter(), time.process_time()
-        found, error = [], ""
+        found, error, facts = [], "", {}
         try:
-            found = np.asarray(explain(point, asked["k"]), dtype=np.float64).tolist()
+            told = explain(point, asked["k"])
+            rows, facts = told if isinstance(told, tuple) else (told, {})
+            found = np.asarray(rows, dtype=np.float64).tolist()
         except Exception as problem:  # whatever a peer does, its row is a record
             error = describe(problem)
         taken, cpu = time.perf_counter() - begun, time.process_time() - spent
-        say(points=found, seconds=taken, cpu_seconds=cpu, error=error)
+        say(points=found, seconds=taken, cpu_seconds=cpu, error=error, facts=facts)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""OCEAN's constraint programs (CP-SAT, one worker) for forests and XGBoost: the nearest row in l1, proven."""
+"""OCEAN's constraint programs (CP-SAT, one worker) for forests and XGBoost: the nearest row in l1, proven.
+
+`ocean-isolation`: of those that an isolation forest takes for inliers, by its own threshold.
+"""
 
 from importlib.metadata import version
 
@@ -28,7 +31,13 @@ def make(handed, way):
     mapper, model = Mapper(mapping, columns=pd.MultiIndex.from_tuples(columns)), handed.model()
     if hasattr(model, "get_booster"):  # it looks for the columns of XGBoost by their names
         model.get_booster().feature_names = [" ".join(part for part in column if part) for column in columns]
-    explainer = ConstraintProgrammingExplainer(model, mapper=mapper)
+    isolating = {}
+    if way == "isolation":
+        import joblib
+
+        isolating["isolation"] = joblib.load(handed.folder / "isolation.joblib")
+        isolating["isolation_threshold"] = float(-isolating["isolation"].offset_)
+    explainer = ConstraintProgrammingExplainer(model, mapper=mapper, **isolating)
 
     def explain(columns, k):
         found = explainer.explain(columns, y=1, norm=1, max_time=int(handed.budget), num_workers=1, random_seed=1)
