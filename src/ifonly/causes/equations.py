@@ -55,6 +55,9 @@ class CompiledEquation:
     """Of each cause, how many options; 0 for a number."""
     original: Model | None = None
     trees: TreeRegions | None = None
+    error: float = 0.0
+    """How far the value that is computed may be from that of the network, on rows of the schema, where that is known
+    better than as a matter of the size of numbers."""
 
     def values(self, points: Floats) -> Floats:
         """The value of the equation for each point of the whole schema."""
@@ -285,7 +288,9 @@ class ModelEquation:
         original = model if model.precision == "float64" else None
         network = model.function.as_network() or model.function.as_smooth_network()
         if network is not None:
-            return _compiled(schema, self.parents, network, _codes(features), original)
+            own = model.error_in("float64") + (0.0 if original is None else model.error)
+            made = _compiled(schema, self.parents, network, _codes(features), original)
+            return replace(made, error=float(own[0]))
         trees = model.function.as_trees()
         if trees is None:
             raise UnsupportedModel(

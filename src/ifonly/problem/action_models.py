@@ -36,7 +36,7 @@ class ActionFunction(Kind):
 
     @property
     def name(self) -> str:
-        return self.inner.name
+        return self.network.name
 
     @property
     def inputs(self) -> int:

@@ -82,6 +82,11 @@ class ActionSpace:
         """Those of them that are unknowns between two ends."""
         return tuple(g for g in self.following if self.for_trees and g not in self.tied)
 
+    @cached_property
+    def smooth(self) -> bool:
+        """Is an equation by which something follows smooth?"""
+        return any(isinstance(self.causes.compiled[g].network, SmoothNetwork) for g in self.following)
+
     @property
     def rows_schema(self) -> Schema:
         return self.causes.schema

@@ -143,8 +143,16 @@ def without_network(question: Question, method: str) -> str:
     """Why a method that searches a network cannot take a question; empty when it can."""
     function = question.model.function
     if function.as_network() is not None:
-        return ""
+        return curved_rule(question, method)
     return f"The method '{method}' needs a piecewise-linear network, but this model is {function.name}"
+
+
+def curved_rule(question: Question, method: str) -> str:
+    """Why a method that takes rules as networks of ReLUs only cannot take a question; empty when it can."""
+    curved = next((rule for rule in question.rules if getattr(rule, "smooth", False)), None)
+    if curved is None:
+        return ""
+    return f"The method '{method}' needs piecewise-linear rules, but '{curved.describe()}' goes by a smooth equation"
 
 
 def lower(question: Question, *, simplify: bool = False) -> Lowered:
