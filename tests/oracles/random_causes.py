@@ -43,6 +43,8 @@ from ifonly import (
 )
 from ifonly.causes import CausalModel, LinearEquation, ModelEquation, TableEquation
 from ifonly.model import Model, network_model
+from ifonly.model.smooth import RELU, Activation, SmoothNetwork
+from ifonly.model.smooth.activations import SideBySide
 from ifonly.problem import ClassTarget
 from ifonly.problem.rules import AnyConstraint
 
@@ -211,6 +213,8 @@ def _equation(
     kind = int(rng.integers(0, kinds))
     if kind == 3:
         return _trees(causes, parents, rng)
+    if kind == 4:
+        return _smooth(causes, parents, rng)
     if kind == 0 and all(not isinstance(f, Real) for f in causes):
         values = {}
         for key in itertools.product(*([f.value(v) for v in values_of(f)] for f in causes)):
@@ -246,6 +250,42 @@ def _equation(
         return total
 
     return LinearEquation(weights, start), linear
+
+
+CURVES: dict[str, Any] = {
+    "tanh": math.tanh,
+    "sigmoid": lambda z: 1.0 / (1.0 + math.exp(-z)),
+    "softplus": lambda z: math.log1p(math.exp(z)),
+    "elu": lambda z: z if z > 0.0 else math.expm1(z),
+    "relu": lambda z: max(z, 0.0),
+}
+
+
+def _smooth(causes: list[Any], parents: list[int], rng: np.random.Generator) -> tuple[Any, Any]:
+    """A network with smooth activations, some of them beside ReLUs, or a square."""
+    names, columns = [f.name for f in causes], sum(len(f.column_names) for f in causes)
+    if rng.random() < 0.25 and isinstance(causes[0], Real):
+        rest, factor = rng.normal(size=columns) * 0.3, float(rng.choice([-0.3, 0.3]))
+        scale = 3.0  # of Real features
+        first = np.vstack([np.eye(columns)[:1] / scale, -np.eye(columns)[:1] / scale, rest[None, :]])
+        last = [[2.0 * factor * scale**2, 2.0 * factor * scale**2, 1.0]]
+        bend = SideBySide(((Activation("power", 2.0), 2), (RELU, 1)))
+        network = SmoothNetwork(Network.of([(first, [0.0, 0.0, 50.0]), (last, [-50.0])]), [bend])
+        return ModelEquation(names, network), lambda p: factor * p[parents[0]] ** 2 + float(
+            Schema(causes).encode(np.array([[p[g] for g in parents]]))[0] @ rest
+        )
+    kinds = [str(rng.choice(list(CURVES))), str(rng.choice(list(CURVES)[:4]))]
+    w1, b1 = rng.normal(size=(3, columns)), rng.normal(size=3) * 0.5
+    w2 = rng.normal(size=(1, 3))
+    bend = SideBySide(((Activation(kinds[0]), 1), (Activation(kinds[1]), 2)))  # type: ignore[arg-type]
+    own = Schema(causes)
+
+    def through(point: Any) -> float:
+        encoded = own.encode(np.array([[point[g] for g in parents]]))[0]
+        z = [math.fsum([*(w1[k] * encoded), b1[k]]) for k in range(3)]
+        return math.fsum(w2[0, k] * CURVES[kinds[min(k, 1)]](z[k]) for k in range(3))
+
+    return ModelEquation(names, SmoothNetwork(Network.of([(w1, b1), (w2, np.zeros(1))]), [bend])), through
 
 
 def _trees(causes: list[Any], parents: list[int], rng: np.random.Generator) -> tuple[Any, Any]:

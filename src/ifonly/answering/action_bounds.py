@@ -323,10 +323,9 @@ class ReachableRows:
         """The forms of a feature where it follows."""
         feature, equation = self.causes.schema.features[g], self.causes.compiled[g]
         follows, causes = ~self.acted[:, g], self._columns(equation.places.tolist())
-        linear = equation.trees is None and len(equation.network.layers) == 1
-        if linear:
-            slopes = equation.network.layers[0].weight @ equation.codes
-            number, low, high = slopes @ self.forms[:, causes], np.zeros(len(follows)), np.zeros(len(follows))
+        if equation.slopes is not None:
+            number = equation.slopes[None, :] @ self.forms[:, causes]
+            low, high = np.zeros(len(follows)), np.zeros(len(follows))
         else:
             number, low, high = self._relaxed(equation, causes)
         step, term = step_of(feature), 2.0 * self.causes.snaps[g]

@@ -39,6 +39,8 @@ HOLDING = 0.01
 """What acting against its causes counts as, by default: a hundredth of a change through the whole range."""
 SNAP = 2.0**-40
 """Of the size of the numbers that add up to a follower."""
+INEXACT = 8.0
+"""Of the error of an equation, which takes part in noise and in prediction, and by so much in the search's own."""
 LARGEST = 1e50
 """Of the values of an equation."""
 TIE = 2.0**-30
@@ -103,6 +105,12 @@ class CausalModel:
                 raise ModelError(
                     f"The equation of '{self.schema.names[g]}' goes beyond {LARGEST:g} on rows of the schema; check "
                     f"its weights, or narrow the ranges of its causes."
+                )
+            step, error = step_of(self.schema.features[g]), self.compiled[g].error
+            if step is not None and INEXACT * error > TIE * step:
+                raise ModelError(
+                    f"The equation of '{self.schema.names[g]}' is computed to within {error:.2g} only, too inexactly to "
+                    f"say to which of its steps it follows; make it a number without steps, or scale its causes."
                 )
 
     def _read_holding(self) -> Any:
@@ -242,7 +250,9 @@ class CausalModel:
         for g, (low, high) in self.spans.items():
             least, most = value_ends(self.schema.features[g])
             size = max(abs(low), abs(high))
-            found[g] = SNAP * (2.0 * size + max(abs(least), abs(most), most - least))
+            found[g] = max(
+                SNAP * (2.0 * size + max(abs(least), abs(most), most - least)), INEXACT * self.compiled[g].error
+            )
         return found
 
     # ------------------------------------------------------------------ abduction, action, prediction

@@ -26,6 +26,9 @@ from ifonly.causes.tree_equations import TreeRegions, tree_regions
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model import Model, Network
 from ifonly.model.importers import import_model
+from ifonly.model.layers import affine, interval, layers_of
+from ifonly.model.smooth import RELU, SmoothNetwork
+from ifonly.model.smooth.activations import STEEPEST
 from ifonly.printing import shown
 from ifonly.schema import Choice, Feature, Integer, Numeric, Schema
 from ifonly.schema.arguments import items, real_number
@@ -46,12 +49,15 @@ class CompiledEquation:
     the network reads; `original` is the user's own regression, of points of these features."""
 
     places: NDArray[np.intp]
-    network: Network
+    network: Network | SmoothNetwork
     codes: Floats
     options: tuple[int, ...]
     """Of each cause, how many options; 0 for a number."""
     original: Model | None = None
     trees: TreeRegions | None = None
+    error: float = 0.0
+    """How far the value that is computed may be from that of the network, on rows of the schema, where that is known
+    better than as a matter of the size of numbers."""
 
     def values(self, points: Floats) -> Floats:
         """The value of the equation for each point of the whole schema."""
@@ -88,29 +94,28 @@ class CompiledEquation:
         return np.concatenate(columns, axis=1).astype(np.float64)
 
     @cached_property
+    def slopes(self) -> Floats | None:
+        """Where the value is linear in the unrolled columns, what one of each adds."""
+        layers, _ = layers_of(self.network)
+        return None if self.trees is not None or len(layers) > 1 else np.asarray((layers[0][0] @ self.codes)[0])
+
+    @cached_property
     def gains(self) -> Floats:
         """By how much a change of each unrolled column changes the value, at most."""
         size = np.abs(self.codes)
-        for layer in self.network.layers:
-            size = np.abs(layer.weight) @ size
+        layers, activations = layers_of(self.network)
+        for (weight, _), activation in zip(layers, [*activations, RELU], strict=True):
+            size = np.abs(weight) @ size
+            size = size if activation == RELU else STEEPEST * size
         return np.asarray(size[0])
 
     def interval(self, lower: Floats, upper: Floats) -> tuple[float, float]:
         """Bounds of the value where the unrolled columns are between these."""
         if self.trees is not None:
             return self.trees.interval(self.options, lower, upper)
-        low, high = _image(self.codes, np.zeros(len(self.codes)), lower, upper)
-        for layer in self.network.layers[:-1]:
-            low, high = (np.maximum(end, 0.0) for end in _image(layer.weight, layer.bias, low, high))
-        last = self.network.layers[-1]
-        low, high = _image(last.weight, last.bias, low, high)
+        box = affine(self.codes, np.zeros(len(self.codes)), lower, upper)
+        low, high = interval(self.network, *box)
         return float(low[0]), float(high[0])
-
-
-def _image(weight: Floats, bias: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Bounds of weight @ x + bias for x between low and high."""
-    up, down = np.maximum(weight, 0.0), np.minimum(weight, 0.0)
-    return up @ low + down @ high + bias, up @ high + down @ low + bias
 
 
 @dataclass(frozen=True)
@@ -281,15 +286,17 @@ class ModelEquation:
     def compiled(self, schema: Schema, follower: Feature) -> CompiledEquation:
         model, features = self.imported(schema, follower), [schema[name] for name in self.parents]
         original = model if model.precision == "float64" else None
-        network = model.function.as_network()
+        network = model.function.as_network() or model.function.as_smooth_network()
         if network is not None:
-            return _compiled(schema, self.parents, network, _codes(features), original)
+            own = model.error_in("float64") + (0.0 if original is None else model.error)
+            made = _compiled(schema, self.parents, network, _codes(features), original)
+            return replace(made, error=float(own[0]))
         trees = model.function.as_trees()
         if trees is None:
             raise UnsupportedModel(
                 f"The equation of '{follower.name}' is {model.function.name}, which cannot be searched exactly behind "
-                f'others: fit it as "linear", as a ReLU "network" or as "boosted" trees instead, as CausalModel.fit '
-                f"does.",
+                f'others: fit it as "linear", as a "network", a "smooth" network or "boosted" trees instead, as '
+                f"CausalModel.fit does.",
                 operation=model.function.name,
             )
         regions = tree_regions(trees, follower)
@@ -371,7 +378,11 @@ def _indicators(features: Sequence[Feature]) -> tuple[Floats, Floats, list[list[
 
 
 def _compiled(
-    schema: Schema, parents: Sequence[str], network: Network, codes: Floats | None = None, original: Model | None = None
+    schema: Schema,
+    parents: Sequence[str],
+    network: Network | SmoothNetwork,
+    codes: Floats | None = None,
+    original: Model | None = None,
 ) -> CompiledEquation:
     features = [schema[name] for name in parents]
     options = tuple(len(feature.options) if isinstance(feature, Choice) else 0 for feature in features)

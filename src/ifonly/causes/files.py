@@ -12,9 +12,13 @@ import numpy as np
 from ifonly.causes.equations import Equation, LinearEquation, ModelEquation, TableEquation
 from ifonly.errors import FileError, IfonlyError, ModelError
 from ifonly.model import Network
+from ifonly.model.layers import layers_of
+from ifonly.model.smooth import Activation, SmoothNetwork
+from ifonly.model.smooth.activations import SideBySide
 from ifonly.model.trees.files import trees_from_dict, trees_to_dict
 from ifonly.printing import json_text, shown
 from ifonly.schema import Schema
+from ifonly.schema.arguments import real_number
 from ifonly.schema.io import read_json, write_whole
 
 if TYPE_CHECKING:
@@ -34,12 +38,22 @@ def _to_dict(causes: CausalModel, name: str, equation: Equation) -> dict[str, An
         return equation.to_dict()
     compiled, schema = causes.compiled[causes.schema.index(name)], causes.schema
     model = equation.imported(schema, schema[name])
-    if model.function.as_network() is None:
+    parents = list(equation.parents)
+    if compiled.trees is not None:
         trees = trees_to_dict(model)
         written = {key: one.tolist() if isinstance(one, np.ndarray) else one for key, one in trees.items()}
-        return {"kind": "trees", "parents": list(equation.parents), "trees": written}
-    layers = [{"weight": one.weight.tolist(), "bias": one.bias.tolist()} for one in compiled.network.layers]
-    return {"kind": "network", "parents": list(equation.parents), "layers": layers}
+        return {"kind": "trees", "parents": parents, "trees": written}
+    pairs, activations = layers_of(compiled.network)
+    layers = [{"weight": weight.tolist(), "bias": bias.tolist()} for weight, bias in pairs]
+    if isinstance(compiled.network, Network):
+        return {"kind": "network", "parents": parents, "layers": layers}
+    return {"kind": "smooth", "parents": parents, "layers": layers, "activations": [_curves(a) for a in activations]}
+
+
+def _curves(activation: Activation | SideBySide) -> list[list[Any]]:
+    """Of a layer: each activation with its alpha, and how many neurons in a row have it; 0: all."""
+    parts = activation.parts if isinstance(activation, SideBySide) else ((activation, 0),)
+    return [[one.name, one.alpha, count] for one, count in parts]
 
 
 def causes_from_dict(cls: type[CausalModel], data: Any, schema: Schema) -> CausalModel:
@@ -66,6 +80,7 @@ _ENTRIES = {
     "linear": ("weights", "intercept"),
     "table": ("parents", "values"),
     "network": ("parents", "layers"),
+    "smooth": ("parents", "layers", "activations"),
     "trees": ("parents", "trees"),
 }
 
@@ -92,7 +107,33 @@ def _from_dict(data: Any, schema: Schema) -> Equation:
         isinstance(one, Mapping) and set(one) == {"weight", "bias"} for one in layers
     ):
         raise ModelError(f"A network is a list of layers with weight and bias; got {shown(layers)}.")
-    return ModelEquation(data["parents"], Network.of([(one["weight"], one["bias"]) for one in layers]))
+    network = Network.of([(one["weight"], one["bias"]) for one in layers])
+    if kind == "network":
+        return ModelEquation(data["parents"], network)
+    curves = [_read_curves(one, size) for one, size in zip(_list(data["activations"]), network.hidden, strict=False)]
+    return ModelEquation(data["parents"], SmoothNetwork(network, curves))
+
+
+def _list(values: Any) -> list[Any]:
+    if not isinstance(values, list):
+        raise ModelError(f"Activations are a list, an entry per layer but the last; got {shown(values)}.")
+    return values
+
+
+def _read_curves(data: Any, size: int) -> Activation | SideBySide:
+    """The activations of a layer of so many neurons."""
+    parts = []
+    for one in _list(data):
+        if not isinstance(one, list) or len(one) != 3:
+            raise ModelError(f"Activations of a layer are a list of [name, alpha, count]; got {shown(one)}.")
+        name, alpha, count = one
+        if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= size:
+            raise ModelError(f"So many neurons in a row have an activation: a whole number; got {shown(count)}.")
+        alpha = real_number(alpha, "The alpha of an activation is a finite number; it is")
+        parts.append((Activation(name, alpha), count or size))
+    if sum(count for _, count in parts) != size:
+        raise ModelError(f"The activations of a layer of {size} neurons are of so many neurons; got {shown(data)}.")
+    return parts[0][0] if len(parts) == 1 else SideBySide(tuple(parts))
 
 
 def _pairs(values: Any) -> dict[Any, Any]:

@@ -1,4 +1,4 @@
-"""Equations learned from a table: least squares, a small ReLU network or a few boosted trees; and how well they fit."""
+"""Equations learned from a table: least squares, a small network or a few boosted trees; and how well they fit."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ifonly.causes.equations import Equation, LinearEquation, ModelEquation
 from ifonly.causes.graphs import graph_of
 from ifonly.errors import MissingExtra, ModelError
+from ifonly.model.layers import layers_of, network_of_layers
 from ifonly.printing import shown
 from ifonly.schema import Choice, Schema, read_points
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-KINDS = ("linear", "network", "boosted")
+KINDS = ("linear", "network", "smooth", "boosted")
 LEAST_ROWS = 10
 HELD_OUT = 5
 """Every so many rows, one is kept to judge the fit; the equation is fitted to all of them afterwards."""
@@ -59,8 +60,10 @@ def _equation(schema: Schema, parents: Sequence[str], points: Floats, g: int, ki
     if kind == "linear":
         return _linear(schema, places, points, g)
     own = Schema([schema[name] for name in parents])
-    made = _network if kind == "network" else _boosted
-    return ModelEquation(parents, made(own, own.encode(points[:, places]), points[:, g]))
+    rows, target = own.encode(points[:, places]), points[:, g]
+    if kind == "boosted":
+        return ModelEquation(parents, _boosted(rows, target))
+    return ModelEquation(parents, _network(own, rows, target, "tanh" if kind == "smooth" else "relu"))
 
 
 def _linear(schema: Schema, places: Sequence[int], points: Floats, g: int) -> LinearEquation:
@@ -90,7 +93,7 @@ def _linear(schema: Schema, places: Sequence[int], points: Floats, g: int) -> Li
     return LinearEquation(weights, float(target.mean() - middle @ solution))
 
 
-def _boosted(own: Schema, rows: Floats, target: Floats) -> Any:
+def _boosted(rows: Floats, target: Floats) -> Any:
     try:
         from sklearn.ensemble import HistGradientBoostingRegressor
     except ImportError:
@@ -98,7 +101,7 @@ def _boosted(own: Schema, rows: Floats, target: Floats) -> Any:
     return HistGradientBoostingRegressor(**BOOSTED, random_state=0).fit(rows, target)
 
 
-def _network(own: Schema, rows: Floats, target: Floats) -> Any:
+def _network(own: Schema, rows: Floats, target: Floats, activation: str) -> Any:
     try:
         from sklearn.neural_network import MLPRegressor
         from sklearn.pipeline import make_pipeline
@@ -106,16 +109,20 @@ def _network(own: Schema, rows: Floats, target: Floats) -> Any:
     except ImportError:
         raise MissingExtra("scikit-learn", extra="sklearn", needed_for="Fitting networks") from None
     scale = float(target.std()) or 1.0
-    network = MLPRegressor(hidden_layer_sizes=(NEURONS,), alpha=1e-3, max_iter=2000, solver="lbfgs", random_state=0)
+    network = MLPRegressor(
+        hidden_layer_sizes=(NEURONS,), activation=activation, alpha=1e-3, max_iter=2000, solver="lbfgs", random_state=0
+    )
     pipeline = make_pipeline(StandardScaler(), network).fit(rows, (target - target.mean()) / scale)
     return _rescaled(pipeline, own, float(target.mean()), scale)
 
 
 def _rescaled(pipeline: Any, own: Schema, middle: float, scale: float) -> Any:
     """The network of the pipeline, in the units of the feature."""
-    from ifonly.model import Network
     from ifonly.model.importers import import_model
 
-    layers = import_model(pipeline, own, regression=True).network.layers
-    last = layers[-1]
-    return Network((*layers[:-1], type(last)(scale * last.weight, scale * last.bias + middle)))
+    function = import_model(pipeline, own, regression=True).function
+    network = function.as_network() or function.as_smooth_network()
+    assert network is not None
+    layers, activations = layers_of(network)
+    weight, bias = layers[-1]
+    return network_of_layers([*layers[:-1], (scale * weight, scale * bias + middle)], activations)

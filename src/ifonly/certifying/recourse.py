@@ -23,6 +23,7 @@ from ifonly.certifying.effort import within_limits
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
 from ifonly.certifying.statement import StatedExtras, hexes
 from ifonly.errors import UnsupportedQuestion
+from ifonly.model import Network
 from ifonly.problem import Distance, Query
 from ifonly.problem.query import query_of
 from ifonly.results.claim import Claim
@@ -113,8 +114,13 @@ def _equation(causes: CausalModel, g: int) -> dict[str, Any]:
     """Layers of a network with hidden ones; else cases."""
     schema, compiled = causes.schema, causes.compiled[g]
     is_table = isinstance(causes.equations[schema.names[g]], TableEquation)
-    if is_table or compiled.trees is not None or len(compiled.network.layers) == 1:
+    if is_table or compiled.trees is not None or compiled.slopes is not None:
         return {"cases": _cases(causes, g)}
+    if not isinstance(compiled.network, Network):
+        raise UnsupportedQuestion(
+            f"A certificate cannot state the equation of '{schema.names[g]}', which is {compiled.network.name}; it "
+            f"states linear ones, tables, ReLU networks and trees."
+        )
     first, *others = compiled.network.layers
     places = np.concatenate([schema.feature_columns[place] for place in compiled.places.tolist()])
     wide = np.zeros((len(first.weight), len(schema.columns)))
@@ -144,8 +150,8 @@ def _cases(causes: CausalModel, g: int) -> list[dict[str, Any]]:
             )
             for columns, v in zip(whole.columns, whole.values.tolist(), strict=True)
         ]
-    layer = compiled.network.layers[0]
-    factors = (layer.weight @ compiled.codes)[0]
+    assert compiled.slopes is not None and isinstance(compiled.network, Network)
+    layer, factors = compiled.network.layers[0], compiled.slopes
     numbers, options, at = [], [], 0
     for parent in parents:
         wide = len(parent.options) if isinstance(parent, Choice) else 1

@@ -47,6 +47,7 @@ from ifonly.model.operations import (
     underflow_counts,
 )
 from ifonly.model.smooth import RELU, Activation, SmoothNetwork
+from ifonly.model.smooth.activations import SideBySide
 
 Floats = NDArray[np.float64]
 MAX_LIFT = 2.0**24
@@ -171,6 +172,16 @@ class Flow:
         low, high = (np.where(np.isnan(end), side, end) for end, side in zip(ends, (-np.inf, np.inf), strict=True))
         block = UnitBlock(built, units, low, high, self.depth + 1, activation=activation)
         return Flow(built, Expression.of(block))
+
+    def activated(self, activation: Activation | SideBySide, *, name: str) -> Flow:
+        """The activation of each value, where they differ that of each group."""
+        if isinstance(activation, Activation):
+            return self.smooth(activation)
+        flows, at = [], 0
+        for one, count in activation.parts:
+            flows.append(self.select(list(range(at, at + count)), name=name).smooth(one))
+            at += count
+        return flows[0].joined(flows[1:], name=name) if len(flows) > 1 else flows[0]
 
     def leaky_relu(self, below: ArrayLike, *, name: str) -> Flow:
         """value where it is > 0, else below * value."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
+from ifonly.model.layers import affine
 from ifonly.model.kind import Floats, Kind, Precision
 from ifonly.model.model import Model
 from ifonly.model.network import Network
@@ -111,22 +112,23 @@ class Joint(Kind):
 
     @cached_property
     def _smooth(self) -> SmoothNetwork | None:
-        parts: list[tuple[Network, Sequence[Activation | SideBySide]]] = []
+        parts: list[tuple[Network, list[Activation | SideBySide]]] = []
         for one in self.functions:
             smooth, network = one.as_smooth_network(), one.as_network()
             if smooth is not None:
-                parts.append((smooth.linear, smooth.activations))
+                parts.append((smooth.linear, list(smooth.activations)))
             elif network is not None:
                 parts.append((network, [RELU] * len(network.hidden)))
         if len(parts) < len(self.functions) or all(one.as_smooth_network() is None for one in self.functions):
             return None
         depth = max(len(network.layers) for network, _ in parts)
-        single = [(network, [a for a in each if isinstance(a, Activation)]) for network, each in parts]
-        deep = [self._deepened(_layers(network), each, depth) for network, each in single]
-        beside = [SideBySide(tuple((acts[k], len(stack[k][1])) for stack, acts in deep)) for k in range(depth - 1)]
+        deep = [self._deepened(_layers(network), each, depth) for network, each in parts]
+        beside = [SideBySide.of([(acts[k], len(stack[k][1])) for stack, acts in deep]) for k in range(depth - 1)]
         return SmoothNetwork(Network.of(_blocks([stack for stack, _ in deep])), beside)
 
-    def _deepened(self, stack: Layers, activations: list[Activation], depth: int) -> tuple[Layers, list[Activation]]:
+    def _deepened(
+        self, stack: Layers, activations: Sequence[Activation | SideBySide], depth: int
+    ) -> tuple[Layers, Sequence[Activation | SideBySide]]:
         """The same function with so many layers: what is above 0 is passed on through ReLUs as it is, and all else is
         lifted above 0 first, which costs a rounding of the bias that the bounds of every method allow for."""
         if len(stack) == 1 < depth:
@@ -137,12 +139,20 @@ class Joint(Kind):
             stack, activations = [(weight, bias + lift), (np.eye(len(bias)), -lift)], [RELU]
         while len(stack) < depth:
             weight, bias = stack[-1]
-            size = weight.shape[1]
-            lift = 0.0 if activations[-1] == RELU else 1.0  # no activation goes below -1
+            lift = self._lift(stack, activations)
             less = np.array([math.fsum([b, *(-lift * row)]) for b, row in zip(bias.tolist(), weight, strict=True)])
-            stack = [*stack[:-1], (np.eye(size), np.full(size, lift)), (weight, less)]
+            stack = [*stack[:-1], (np.eye(len(lift)), lift), (weight, less)]
             activations = [*activations, RELU]
         return stack, activations
+
+    def _lift(self, stack: Layers, activations: Sequence[Activation | SideBySide]) -> Floats:
+        """What is added to the last activations so that none is below 0."""
+        if activations[-1] == RELU:
+            return np.zeros(stack[-1][0].shape[1])
+        low, high = (end[None, :] for end in column_box(self.schema))
+        for (weight, bias), activation in zip(stack, activations, strict=False):
+            low, high = activation.values(*affine(weight, bias, low, high))
+        return np.asarray(np.ceil(np.maximum(-low[0], 1.0)))
 
 
 def joint_model(models: Sequence[Model]) -> Model:

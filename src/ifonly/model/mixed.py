@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
+from ifonly.model.layers import interval
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
-from ifonly.model.smooth import RELU, Activation, SmoothNetwork
+from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.model.trees.kind import Trees
 
 Floats = NDArray[np.float64]
@@ -147,27 +148,3 @@ def largest_of(trees: Trees) -> float:
     how = trees.ensemble.summation
     size = float(np.abs(how.start).max() + trees.ensemble.largest.sum())
     return float(size * abs(how.scale / how.divisor) + np.abs(how.shift).max())
-
-
-def layers_of(network: Network | SmoothNetwork) -> tuple[list[tuple[Floats, Floats]], list[Any]]:
-    """The affine layers, and the activation after each but the last."""
-    linear = network.linear if isinstance(network, SmoothNetwork) else network
-    layers = [(layer.weight, layer.bias) for layer in linear.layers]
-    activations = network.activations if isinstance(network, SmoothNetwork) else [RELU] * (len(layers) - 1)
-    return layers, list(activations)
-
-
-def affine(weight: Floats, bias: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """W x + b over boxes (boxes, columns)."""
-    above, below = np.maximum(weight, 0.0).T, np.minimum(weight, 0.0).T
-    return lower @ above + upper @ below + bias, upper @ above + lower @ below + bias
-
-
-def interval(network: Network | SmoothNetwork, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
-    """The least and the largest scores over boxes of encoded columns, by interval arithmetic."""
-    layers, activations = layers_of(network)
-    for (weight, bias), activation in zip(layers, [*activations, None], strict=True):
-        lower, upper = affine(weight, bias, lower, upper)
-        if activation is not None:
-            lower, upper = activation.values(lower, upper)
-    return lower, upper

@@ -20,6 +20,7 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
 from ifonly.model.rounding import column_box, constant_columns, exact_columns
+from ifonly.model.smooth.kind import SmoothNetwork
 from ifonly.printing import shown, some_of
 from ifonly.schema import Schema
 from ifonly.schema.arguments import is_label, items
@@ -187,7 +188,7 @@ class Model:
 
 
 def network_model(
-    network: Network,
+    network: Network | SmoothNetwork,
     schema: Schema,
     *,
     classes: tuple[Any, ...] = (),

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model import Model, Network
+from ifonly.model.layers import interval, layers_of
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.rounding import column_box, exact_columns
-from ifonly.model.smooth import Activation, SmoothNetwork
+from ifonly.model.smooth import RELU, Activation, SmoothNetwork
+from ifonly.model.smooth.activations import STEEPEST, SideBySide
 from ifonly.problem.actions import ActionSpace
 from ifonly.schema import Choice
 
@@ -23,8 +25,6 @@ Floats = NDArray[np.float64]
 PASSES = 2.0
 """Forward passes of the network of actions by whose rounding it may differ from the model: its own, and that of
 following and folding."""
-STEEPEST = 1.2
-"""No smooth activation is steeper."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class ActionFunction(Kind):
 
     @property
     def name(self) -> str:
-        return self.inner.name
+        return self.network.name
 
     @property
     def inputs(self) -> int:
@@ -51,25 +51,19 @@ class ActionFunction(Kind):
         return hashlib.sha256(b"ifonly-actions-1" + self.network.fingerprint.encode()).hexdigest()
 
     @cached_property
-    def layers(self) -> tuple[Network, tuple[Activation | None, ...]]:
-        """The model's layers, and the activation after each but the last; None for ReLU."""
-        smooth = self.inner.as_smooth_network()
-        network = smooth.linear if smooth is not None else self.inner.as_network()
+    def layers(self) -> tuple[list[tuple[Floats, Floats]], list[Activation | SideBySide]]:
+        """The model's layers, and the activation after each but the last."""
+        network = self.inner.as_smooth_network() or self.inner.as_network()
         assert network is not None
-        if smooth is None:
-            return network, (None,) * len(network.hidden)
-        return network, tuple(one if isinstance(one, Activation) else None for one in smooth.activations)
+        return layers_of(network)
 
     @cached_property
     def network(self) -> Network | SmoothNetwork:
         """The network of the row, and behind it the model's."""
-        network, activations = self.layers
+        layers, activations = self.layers
         flow = self.space.encoded_flow.linear(self.space.encoding, name="row")
-        for k, layer in enumerate(network.layers):
-            flow = flow.linear(layer.weight, layer.bias, name="model")
-            if k < len(activations):
-                activation = activations[k]
-                flow = flow.relu() if activation is None else flow.smooth(activation)
+        for k, (weight, bias) in enumerate(layers):
+            flow = (flow.activated(activations[k - 1], name="model") if k else flow).linear(weight, bias, name="model")
         return flow.to_network()
 
     def scores(self, x: Floats) -> Floats:
@@ -91,21 +85,13 @@ class ActionFunction(Kind):
 
     def _rows(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
         """Boxes of encoded rows that follow from boxes of encoded actions."""
-        low, high = lower, upper
-        layers = self._row_network.layers
-        for k, layer in enumerate(layers):
-            up, down = np.maximum(layer.weight, 0.0).T, np.minimum(layer.weight, 0.0).T
-            low, high = low @ up + high @ down + layer.bias, high @ up + low @ down + layer.bias
-            if k < len(layers) - 1:
-                low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
+        low, high = interval(self._row_network, lower, upper)
         least, largest = column_box(self.space.rows_schema)
         return np.clip(low, least, largest), np.clip(high, least, largest)
 
     @cached_property
-    def _row_network(self) -> Network:
-        made = self.space.encoded_flow.linear(self.space.encoding, name="row").to_network()
-        assert isinstance(made, Network)
-        return made
+    def _row_network(self) -> Network | SmoothNetwork:
+        return self.space.encoded_flow.linear(self.space.encoding, name="row").to_network()
 
     @cached_property
     def _own(self) -> Floats:
@@ -116,11 +102,11 @@ class ActionFunction(Kind):
 
     @cached_property
     def _settled(self) -> Floats:
-        network, activations = self.layers
+        layers, activations = self.layers
         change = np.abs(self.space.encoding) @ self.space.deviation
-        for k, layer in enumerate(network.layers):
-            change = np.abs(layer.weight) @ change
-            change = change * STEEPEST if k < len(activations) and activations[k] is not None else change
+        for (weight, _), activation in zip(layers, [*activations, RELU], strict=True):
+            change = np.abs(weight) @ change
+            change = change if activation == RELU else STEEPEST * change
         return np.asarray(change)
 
     @property

@@ -20,19 +20,35 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class FollowersInRange:
-    """Real numbers that follow stay within their ranges."""
+class FollowingRule:
+    """A rule about actions and the rows that follow from them: each says of which it holds (`_of`)."""
 
     space: ActionSpace
+
+    @property
+    def smooth(self) -> bool:
+        return self.space.smooth
 
     def check(self, schema: Schema) -> None:
         """It fits the schema that it was made with."""
 
     def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
-        return bool(self.space.followed_row(after, "after")[1].all())
+        row, inside = self.space.followed_row(after, "after")
+        return bool(self._of(after[None, :], row[None, :], inside[None, :])[0])
 
     def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> Mask:
-        return np.asarray(self.space.followed(after)[1].all(axis=1))
+        return np.asarray(self._of(after, *self.space.followed(after)))
+
+    def _of(self, actions: Floats, rows: Floats, inside: Mask) -> Mask:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class FollowersInRange(FollowingRule):
+    """Real numbers that follow stay within their ranges."""
+
+    def _of(self, actions: Floats, rows: Floats, inside: Mask) -> Mask:
+        return np.asarray(inside.all(axis=1))
 
     def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         space = self.space
@@ -53,26 +69,17 @@ class FollowersInRange:
 
 
 @dataclass(frozen=True, eq=False)
-class TiedValue:
+class TiedValue(FollowingRule):
     """The unknown of a feature that follows is the value that follows from its causes."""
 
-    space: ActionSpace
     place: int
 
     @property
     def derives(self) -> str:
         return self.space.schema.names[self.place]
 
-    def check(self, schema: Schema) -> None:
-        """It fits the schema that it was made with."""
-
-    def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
-        row, inside = self.space.followed_row(after, "after")
-        return bool(inside[self.place] and row[self.place] == after[self.place])
-
-    def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> Mask:
-        rows, inside = self.space.followed(after)
-        return inside[:, self.place] & (rows[:, self.place] == after[:, self.place])
+    def _of(self, actions: Floats, rows: Floats, inside: Mask) -> Mask:
+        return inside[:, self.place] & (rows[:, self.place] == actions[:, self.place])
 
     def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         return self.space.tie_parts(self.place)
@@ -82,26 +89,17 @@ class TiedValue:
 
 
 @dataclass(frozen=True, eq=False)
-class TiedRegion:
+class TiedRegion(FollowingRule):
     """The unknown region of a partition is the one that the causes are in."""
 
-    space: ActionSpace
     partition: int
 
     @property
     def derives(self) -> str:
         return self.space.schema.names[self.space.regions[self.partition]]
 
-    def check(self, schema: Schema) -> None:
-        """It fits the schema that it was made with."""
-
-    def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
-        row = self.space.followed_row(after, "after")[0]
-        return bool(self._tie.of(row[None, :])[0] == after[self.space.regions[self.partition]])
-
-    def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> Mask:
-        regions = self._tie.of(self.space.rows(after))
-        return np.asarray(regions == after[:, self.space.regions[self.partition]])
+    def _of(self, actions: Floats, rows: Floats, inside: Mask) -> Mask:
+        return np.asarray(self._tie.of(rows) == actions[:, self.space.regions[self.partition]])
 
     @property
     def _tie(self) -> RegionTie:
@@ -118,18 +116,14 @@ class TiedRegion:
 
 
 @dataclass(frozen=True, eq=False)
-class BetweenEnds:
+class BetweenEnds(FollowingRule):
     """The real number that follows is between two ends: what a box of cells leaves of `TiedValue`."""
 
-    space: ActionSpace
     place: int
 
-    def check(self, schema: Schema) -> None:
-        """It fits the schema that it was made with."""
-
-    def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
-        (row, inside), (low, high) = self.space.followed_row(after, "after"), after[list(self.space.ends[self.place])]
-        return bool(inside[self.place] and low <= row[self.place] <= high)
+    def _of(self, actions: Floats, rows: Floats, inside: Mask) -> Mask:
+        low, high = actions[:, list(self.space.ends[self.place])].T
+        return inside[:, self.place] & (low <= rows[:, self.place]) & (rows[:, self.place] <= high)
 
     def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         return self.space.tie_parts(self.place)

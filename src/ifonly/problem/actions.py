@@ -1,4 +1,4 @@
-"""Actions as the unknowns of a question: the row that follows from them is a ReLU network before the model.
+"""Actions as the unknowns of a question: the row that follows from them is a network before the model.
 
 For a causal model and a set of features with causes that are acted on, all others follow. A row of the *action schema*
 says for each feature its own value or the one it is put to (a), and for each that follows what its equation gave before
@@ -6,8 +6,8 @@ says for each feature its own value or the one it is put to (a), and for each th
 
     x = a + f(x) - c = f(x) + u
 
-so that row is a ReLU network of a and c, affine where the equations are, and the model behind it one of the same kind.
-A value in steps is an unknown of its own (v), which has the name of the feature, tied by rules:
+so that row is a network of a and c, affine where the equations are, smooth where one of them is, and so is the model
+behind it. A value in steps is an unknown of its own (v), which has the name of the feature, tied by rules:
 
     v - step/2 <= a + f(x) - c < v + step/2
 
@@ -41,7 +41,9 @@ from ifonly.causes.causal_model import TIE, CausalModel, value_ends
 from ifonly.causes.tree_equations import step_of
 from ifonly.model import Network
 from ifonly.model.flow import Flow
+from ifonly.model.layers import layers_of
 from ifonly.model.rounding import column_box
+from ifonly.model.smooth import SmoothNetwork
 from ifonly.problem.action_regions import EXTRA, RegionTie, region_ties
 from ifonly.problem.composed_rule import last_of
 from ifonly.problem.lowering import unrolling
@@ -79,6 +81,11 @@ class ActionSpace:
     def boxed(self) -> tuple[int, ...]:
         """Those of them that are unknowns between two ends."""
         return tuple(g for g in self.following if self.for_trees and g not in self.tied)
+
+    @cached_property
+    def smooth(self) -> bool:
+        """Is an equation by which something follows smooth?"""
+        return any(isinstance(self.causes.compiled[g].network, SmoothNetwork) for g in self.following)
 
     @property
     def rows_schema(self) -> Schema:
@@ -254,8 +261,9 @@ class ActionSpace:
             own = [of(at) for tie, at in zip(self.ties, self.regions, strict=True) if tie.place == g]
             first, *rest = own or [found[p] for p in equation.places.tolist()]
             flow = (first.joined(rest, name=name) if rest else first).linear(equation.codes, name=name)
-            for k, layer in enumerate(equation.network.layers):
-                flow = (flow.relu() if k else flow).linear(layer.weight, layer.bias, name=name)
+            layers, activations = layers_of(equation.network)
+            for k, (weight, bias) in enumerate(layers):
+                flow = (flow.activated(activations[k - 1], name=name) if k else flow).linear(weight, bias, name=name)
             moved = flow.plus(of(self.expected[g]), name=name, sign=-1.0)
             number = _as_number(mine.features[g], of(self.puts[g])).plus(moved, name=name)
             if g in self.tied:
@@ -283,33 +291,33 @@ class ActionSpace:
         return tuple(g for g in self.following if g in self.tied or g in self.boxed)
 
     @cached_property
-    def network(self) -> Network:
+    def network(self) -> Network | SmoothNetwork:
         """From unrolled columns of the action to those of the row, and the ties behind them."""
         return self._network_and_ties[0]
 
     @cached_property
-    def _network_and_ties(self) -> tuple[Network, list[int]]:
+    def _network_and_ties(self) -> tuple[Network | SmoothNetwork, list[int]]:
         """The network, and the output at which the ties of each unknown and each partition begin."""
         low, high = UnrolledColumns(self.schema).ends
         row, ties = self.row_flow(Flow.of(len(low), low, high))
         every = [one for some in ties for one in some]
         made = (row.joined(every, name="ties") if every else row).to_network()
-        assert isinstance(made, Network)
         return made, list(accumulate(map(len, ties), initial=UnrolledColumns(self.rows_schema).width))
 
     @cached_property
-    def hidden(self) -> tuple[tuple[Floats, Floats], ...]:
-        """All but the last layer of the network: the same objects in every part that is made of them."""
-        return tuple((layer.weight, layer.bias) for layer in self.network.layers[:-1])
+    def _layers(self) -> Part:
+        """The network's layers: the same objects in every part that is made of them."""
+        layers, activations = layers_of(self.network)
+        return Part(tuple(layers), activations=tuple(activations))
 
     def behind(
         self, weight: Floats, bias: Floats, rest: Sequence[tuple[Floats, Floats]] = (), *, whole: bool = False
     ) -> Part:
         """A part over the network's outputs, as one over the unrolled columns of an action."""
-        last = self.network.layers[-1]
+        *hidden, (last, shift) = self._layers.layers
         width = weight.shape[1]
-        first = (weight @ last.weight[:width], weight @ last.bias[:width] + bias)
-        return Part((*self.hidden, first, *rest), whole)
+        first = (weight @ last[:width], weight @ shift[:width] + bias)
+        return Part((*hidden, first, *rest), whole, self._layers.activations)
 
     def tie_parts(self, g: int) -> Sequence[Part]:
         """That the number of a feature that follows is within half a step of its unknown, or between its ends."""
@@ -321,7 +329,7 @@ class ActionSpace:
 
     def _tied(self, k: int) -> Sequence[Part]:
         network, begins = self._network_and_ties
-        weights = np.eye(len(network.layers[-1].bias))[begins[k] : begins[k + 1]]
+        weights = np.eye(network.outputs)[begins[k] : begins[k + 1]]
         return [self.behind(weight[None, :], np.zeros(1)) for weight in weights]
 
     def parts_of(self, rule: RowRule, columns: UnrolledColumns) -> Sequence[Part]:

@@ -39,6 +39,11 @@ class ComposedRule:
     map: RowMap
 
     @property
+    def smooth(self) -> bool:
+        """May its parts have smooth activations?"""
+        return bool(getattr(self.map, "smooth", False) or getattr(self.rule, "smooth", False))
+
+    @property
     def derives(self) -> str:
         return getattr(self.rule, "derives", "")
 

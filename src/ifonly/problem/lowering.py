@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.model.operations import KEPT_WEIGHTS
-from ifonly.model.smooth import Activation, SmoothNetwork
+from ifonly.model.smooth.activations import RELU, Activation, SideBySide
 from ifonly.problem.costs import Costs, Floats, costs_of
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.question import Question
@@ -36,6 +36,10 @@ class Activations:
 
     code: NDArray[np.int64]
     alpha: Floats
+
+
+SLIGHTLY = 2.0**-20
+"""By so much a bound may be below 0 for the sake of rounding."""
 
 
 class CodedOptions(NamedTuple):
@@ -139,8 +143,16 @@ def without_network(question: Question, method: str) -> str:
     """Why a method that searches a network cannot take a question; empty when it can."""
     function = question.model.function
     if function.as_network() is not None:
-        return ""
+        return curved_rule(question, method)
     return f"The method '{method}' needs a piecewise-linear network, but this model is {function.name}"
+
+
+def curved_rule(question: Question, method: str) -> str:
+    """Why a method that takes rules as networks of ReLUs only cannot take a question; empty when it can."""
+    curved = next((rule for rule in question.rules if getattr(rule, "smooth", False)), None)
+    if curved is None:
+        return ""
+    return f"The method '{method}' needs piecewise-linear rules, but '{curved.describe()}' goes by a smooth equation"
 
 
 def lower(question: Question, *, simplify: bool = False) -> Lowered:
@@ -159,7 +171,8 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
     for r, rule in enumerate(question.rules):
         check_limits()
         listed += [(r, part) for part in rule.parts(unrolled)]
-    stack, required = _beside(unrolled, stack, [part for _, part in listed])
+    activations = [RELU] * (len(stack) - 1) if smooth is None else smooth.activations
+    stack, required, bends = _beside(unrolled, stack, activations, [part for _, part in listed])
     return Lowered(
         **{field.name: getattr(costs, field.name) for field in fields(Costs)},
         unroll=unroll,
@@ -170,22 +183,8 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
             [np.logical_or.reduceat(part.layers[0][0].any(axis=0), start[:-1]) for _, part in listed], dtype=bool
         ).reshape(-1, n),
         required_rule=np.array([r for r, _ in listed], dtype=np.int64),
-        bends=None if smooth is None else _bends(smooth, stack),
+        bends=bends,
     )
-
-
-def _bends(smooth: SmoothNetwork, stack: Stack) -> Activations:
-    """The activations of the hidden neurons, among which those of rules are ReLUs, and so are those that only pass the
-    first layer on (no activation goes below -1, which they are lifted by)."""
-    sizes, activations = list(smooth.linear.hidden), list(smooth.activations)
-    passing = len(stack) - 1 - len(sizes)
-    sizes[1:1], activations[1:1] = [sizes[0]] * passing, [Activation("relu")] * passing
-    code, alpha = [], []
-    for (_, bias), size, activation in zip(stack, sizes, activations, strict=False):
-        code.append(np.zeros(len(bias)))
-        alpha.append(np.ones(len(bias)))
-        code[-1][:size], alpha[-1][:size] = activation.code, activation.alpha
-    return Activations(np.concatenate(code).astype(np.int64), np.concatenate(alpha))
 
 
 def unrolling(schema: Schema, start: NDArray[np.int64]) -> Floats:
@@ -197,27 +196,45 @@ def unrolling(schema: Schema, start: NDArray[np.int64]) -> Floats:
     return unroll
 
 
-def _beside(columns: UnrolledColumns, stack: Stack, parts: Sequence[Part]) -> tuple[Stack, NDArray[np.int64]]:
-    """The model's layers with those of the parts beside them; and where the parts' outputs are."""
+class LayerActivations(NamedTuple):
+    """The activation of each neuron of a layer."""
+
+    code: NDArray[np.int64]
+    alpha: Floats
+
+    @classmethod
+    def of(cls, activation: Activation | SideBySide, count: int) -> LayerActivations:
+        code, alpha = np.zeros(count, dtype=np.int64), np.ones(count)
+        code[:], alpha[:] = activation.code, activation.alpha
+        return cls(code, alpha)
+
+
+def _beside(
+    columns: UnrolledColumns, stack: Stack, activations: Sequence[Activation | SideBySide], parts: Sequence[Part]
+) -> tuple[Stack, NDArray[np.int64], Activations | None]:
+    """The model's layers with those of the parts beside them; where the parts' outputs are; and the activations of all,
+    of which those of the parts' outputs, that lead nowhere, are ReLUs."""
     required = np.zeros((len(parts), 2), dtype=np.int64)
-    if not parts:
-        return stack, required
-    stack = _deepened(columns, stack, max(len(part.layers) for part in parts))
+    if parts:
+        stack, activations = _deepened(columns, stack, activations, max(len(part.layers) for part in parts))
+    whole = Part(tuple(stack), activations=tuple(activations))
     merged: Stack = []
+    curves: list[LayerActivations] = []
     offset = [0] * (1 + len(parts))  # where the neurons of the model and of each part begin in the layer below
     inputs = columns.width
     known: dict[tuple[int, ...], int] = {}  # hidden neurons that several parts share: where they begin, by their layers
     for k in range(len(stack)):
         rows: list[Floats] = []
         biases: list[Floats] = []
+        bends: list[LayerActivations] = []
         starts, outputs = [], 0
-        for p, layers in enumerate([stack, *(part.layers for part in parts)]):
+        for p, part in enumerate([whole, *parts]):
             starts.append(outputs)
-            if k >= len(layers):
+            if k >= len(part.layers):
                 continue
-            weight, bias = layers[k]
-            if p and k < len(layers) - 1:
-                shared = tuple(id(before) for before, _ in layers[: k + 1])
+            (weight, bias), last = part.layers[k], k == len(part.layers) - 1
+            if p and not last:
+                shared = tuple(id(before) for before, _ in part.layers[: k + 1])
                 if shared in known:
                     starts[-1] = known[shared]
                     continue
@@ -226,23 +243,35 @@ def _beside(columns: UnrolledColumns, stack: Stack, parts: Sequence[Part]) -> tu
             block[:, offset[p] : offset[p] + weight.shape[1]] = weight
             rows.append(block)
             biases.append(bias)
-            if p and k == len(layers) - 1:
+            bends.append(LayerActivations.of(RELU if last else part.activation(k), len(bias)))
+            if p and last:
                 required[p - 1] = k, outputs
             outputs += len(bias)
         merged.append((np.concatenate(rows), np.concatenate(biases)))
+        curves += [LayerActivations(*map(np.concatenate, zip(*bends, strict=True)))] if k < len(stack) - 1 else []
         offset, inputs = starts, outputs
-    return merged, required
+    if not any(one.code.any() for one in curves):
+        return merged, required, None
+    return merged, required, Activations(*map(np.concatenate, zip(*curves, strict=True)))
 
 
-def _deepened(columns: UnrolledColumns, stack: Stack, hidden: int) -> Stack:
+def _deepened(
+    columns: UnrolledColumns, stack: Stack, activations: Sequence[Activation | SideBySide], hidden: int
+) -> tuple[Stack, list[Activation | SideBySide]]:
     """The same function with at least so many hidden layers. What passes through a ReLU is lifted above 0 first."""
-    stack = list(stack)
+    stack, activations = list(stack), list(activations)
     if len(stack) == 1:
         weight, bias = stack[0]
         lift = np.array([max(0.0, -(columns.least(row) + b)) + 1.0 for row, b in zip(weight, bias, strict=True)])
-        stack = [(weight, bias + lift), (np.eye(len(bias)), -lift)]
-    while len(stack) - 1 < hidden:
-        size = len(stack[0][1])
-        weight, bias = stack[1]
-        stack[1:2] = [(np.eye(size), np.ones(size)), (weight, bias - weight.sum(axis=1))]
-    return stack
+        stack, activations = [(weight, bias + lift), (np.eye(len(bias)), -lift)], [RELU]
+    if len(stack) - 1 >= hidden:
+        return stack, activations
+    (weight, bias), size = stack[0], len(stack[0][1])
+    ends = [np.array([end(row) for row in weight]) + bias for end in (columns.least, columns.largest)]
+    lift = 1.0 - np.floor(np.minimum(activations[0].values(*ends)[0] + SLIGHTLY, 0.0))
+    first = [stack[0], (np.eye(size), lift)]
+    while len(first) < hidden:
+        first.append((np.eye(size), np.zeros(size)))
+    weight, bias = stack[1]
+    more = len(first) - 1
+    return [*first, (weight, bias - weight @ lift), *stack[2:]], [activations[0], *[RELU] * more, *activations[1:]]

@@ -1,13 +1,14 @@
-"""Rules encoded as small ReLU networks, so that every method reads a rule as it reads the model.
+"""Rules encoded as small networks, so that every method reads a rule as it reads the model.
 
-A rule between features is a list of *parts*. A part is a small ReLU network over the unrolled columns u of a row (see
-`lowering`) with one output, and the rule holds when every one of its parts is >= 0:
+A rule between features is a list of *parts*. A part is a small network over the unrolled columns u of a row (see
+`lowering`) with one output, and the rule holds when every one of its parts is >= 0. Those of rules are ReLU networks:
 
     linear       c + L.u                                     Age - 21 >= 0
     hinges       c + L.u + sum_j w_j relu(H_j.u + o_j)       distances:  |x - p| = 2 relu(x - p) - (x - p)
     maximum      max(l_1, ..., l_k)                          one of several inequalities holds
 
-Lowering puts the parts beside the model's own layers, so bounds, splits, programs and formulas need nothing new.
+Lowering puts the parts beside the model's own layers, so bounds, splits, programs and formulas need nothing new. What
+follows from causes by smooth equations (`actions`) has parts with smooth activations, which the search takes.
 
 A part that takes only whole values on rows of the schema (`whole`) is >= 0 exactly when it is > -1; it is lowered as
 part + 1/2 >= 0, which rounding cannot invert. For others (real numbers) the answer keeps clear of the rule's edge by a
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
+from ifonly.model.smooth.activations import RELU, Activation, SideBySide
 from ifonly.schema import Integer, Numeric, Schema
 
 if TYPE_CHECKING:
@@ -96,16 +98,22 @@ class UnrolledColumns:
 
 @dataclass(frozen=True)
 class Part:
-    """A ReLU network with one output, weights and biases layer by layer, the first over unrolled columns."""
+    """A network with one output, weights and biases layer by layer, the first over unrolled columns."""
 
     layers: tuple[tuple[Floats, Floats], ...]
     whole: bool = False
+    activations: tuple[Activation | SideBySide, ...] = ()
+    """After the first layers; ReLUs after all others but the last."""
+
+    def activation(self, k: int) -> Activation | SideBySide:
+        """After layer k."""
+        return self.activations[k] if k < len(self.activations) else RELU
 
     def value(self, unrolled: Floats) -> Floats:
         """The output for many rows."""
         h = unrolled
-        for weight, bias in self.layers[:-1]:
-            h = np.maximum(h @ weight.T + bias, 0.0)
+        for k, (weight, bias) in enumerate(self.layers[:-1]):
+            h = self.activation(k)(h @ weight.T + bias)
         weight, bias = self.layers[-1]
         return np.asarray((h @ weight.T + bias)[:, 0])
 

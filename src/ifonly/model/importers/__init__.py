@@ -23,6 +23,7 @@ from ifonly.model.importers.scorecard import import_scorecard
 from ifonly.model.model import Model, class_list, network_model
 from ifonly.model.network import Network
 from ifonly.model.scorecard import Scorecard, is_scorecard_file
+from ifonly.model.smooth import SmoothNetwork
 from ifonly.model.trees.files import is_trees_file, load_trees
 from ifonly.printing import shown
 from ifonly.schema import Schema
@@ -56,8 +57,8 @@ def import_model(
     """The model as an ifonly Model, checked against the original on rows of the schema.
 
     `model` is a fitted scikit-learn estimator or pipeline, a model of XGBoost, LightGBM, CatBoost or interpret, a torch
-    module, a Keras or ONNX model, a Network, a Scorecard, or a path (see `load_model`). `classes` names the classes
-    where the model does not, or renames them. One output means two classes and several outputs one class each, unless
+    module, a Keras or ONNX model, a Network, a SmoothNetwork, a Scorecard, or a path (see `load_model`). `classes`
+    names the classes where the model does not, or renames them. One output means two classes and several outputs one class each, unless
     `regression` says that outputs are predictions. `output` names the output of an ONNX model that holds its scores or
     probabilities, where several may, or is the number of an output of a MultiOutputClassifier. `inputs` says which
     features each of several inputs of a torch or ONNX model holds: {"num": ["Age", "Income"], "cat": ["Job"]}.
@@ -66,7 +67,7 @@ def import_model(
     _check_output(output)
     if isinstance(model, str | Path):
         return load_model(model, schema, classes=classes, regression=regression, output=output, inputs=inputs)
-    if isinstance(model, Network):
+    if isinstance(model, Network | SmoothNetwork):
         return check_agreement(network_model(model, schema, classes=classes, regression=regression))
     if isinstance(model, Scorecard):
         return import_scorecard(model, schema, classes=classes, regression=regression)

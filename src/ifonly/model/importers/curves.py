@@ -210,7 +210,8 @@ def spline_transformer(transformer: Any, columns: list[Column], arithmetic: Colu
 
 
 def polynomial_features(transformer: Any, columns: list[Column], arithmetic: Columns, where: str) -> list[Column]:
-    """Products of functions of choices that are 0 or 1, such as one-hot columns; powers of one are itself."""
+    """Products of functions of choices that are 0 or 1, such as one-hot columns, of which powers are themselves; and
+    squares of numbers."""
     result: list[Column] = []
     for powers in np.asarray(transformer.powers_).tolist():
         used = [(column, power) for column, power in zip(columns, powers, strict=True) if power]
@@ -218,9 +219,16 @@ def polynomial_features(transformer: Any, columns: list[Column], arithmetic: Col
             result.append(used[0][0])
         elif not used:
             result.append(arithmetic.constant(1.0))
+        elif len(used) == 1 and used[0][1] == 2 and _is_number(used[0][0], arithmetic):
+            result.append(_function_of(np.square, "square", used[0][0], arithmetic, where))
         else:
             result.append(_product([column for column, _ in used], arithmetic, where))
     return result
+
+
+def _is_number(column: Column, arithmetic: Columns) -> bool:
+    """Is it a number, or a line of one?"""
+    return isinstance(column, Line) and arithmetic.of_choice(column) is None
 
 
 def _product(columns: list[Column], arithmetic: Columns, where: str) -> Column:

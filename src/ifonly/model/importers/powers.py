@@ -7,7 +7,7 @@ np.log1p is T(1 + x; 0), np.sqrt 1 + T(x; 1/2) / 2, Box-Cox is T itself, and Yeo
 
     T(max(1 + x, 1); p) - T(max(1 - x, 1); 2 - p)
 
-A root is as steep as one likes near 0. Whole numbers that begin there are linear up to the second one (`ramp`), which
+and a square, of numbers on both sides, 2 T(max(x, 0); 2) + 2 T(max(-x, 0); 2) + 2. A root is as steep as one likes near 0. Whole numbers that begin there are linear up to the second one (`ramp`), which
 is exact at all of them.
 """
 
@@ -65,6 +65,9 @@ class Powers:
 def function_powers(name: str, factor: float, shift: float, feature: Numeric) -> Powers | None:
     """A function of numpy of factor x + shift; None where it is no such sum over the feature's interval."""
     ends = factor * feature.lower + shift, factor * feature.upper + shift
+    if name == "square" and min(ends) < 0.0 < max(ends):
+        sides = tuple(Power(2.0, 2.0, sign * factor, sign * shift, 0.0) for sign in (1.0, -1.0))
+        return _possible(Powers(sides, 2.0), feature)
     sign = -1.0 if max(ends) <= 0.0 else 1.0
     forms: dict[str, tuple[float, float, float, float]] = {  # power, scale, what is added to x, offset
         "log": (0.0, 1.0, 0.0, 0.0),
@@ -134,7 +137,7 @@ def _term(one: Power, number: Flow, ends: tuple[float, float], name: str) -> Flo
     """scale T(Z; p), by the activation of Z over its least value, or over its largest for a power above 1."""
     low, high = ends
     argument = number.scale(one.factor, one.shift, name=name)
-    if one.floor is not None:
+    if one.floor is not None and not one.floor == 0.0 < one.power - 1.0:  # the activation is 0 below 0 by itself
         argument = argument.scale(1.0, -one.floor, name=name).relu().scale(1.0, one.floor, name=name)
     if one.power == 1.0:
         return argument.scale(one.scale, -one.scale, name=name)

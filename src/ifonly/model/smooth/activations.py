@@ -31,6 +31,7 @@ are off by at most 3 u (1 + |z|), u the unit of the precision (`tests/model/test
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -56,6 +57,8 @@ LEAST: dict[str, tuple[float, float]] = {
 INNER_FACTOR, CUBIC_FACTOR = math.sqrt(2.0 / math.pi), 0.044715
 """Of the GELU that is computed by tanh."""
 LIBRARY_UNITS = 16.0
+STEEPEST = 1.2
+"""No activation has a slope beyond."""
 OUTWARD = 1e-12
 """Error of the values and slopes computed here in float64, with a safety factor."""
 
@@ -182,6 +185,12 @@ class SideBySide:
     """Activations of the neurons of one layer that differ: each with how many neurons in a row have it."""
 
     parts: tuple[tuple[Activation, int], ...]
+
+    @classmethod
+    def of(cls, layers: Sequence[tuple[Activation | SideBySide, int]]) -> SideBySide:
+        """Those of layers, each with how many neurons it has."""
+        alone = [one.parts if isinstance(one, SideBySide) else ((one, count),) for one, count in layers]
+        return cls(tuple(part for parts in alone for part in parts))
 
     @property
     def name(self) -> str:

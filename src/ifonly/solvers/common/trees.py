@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ifonly.model.network import Network
 from ifonly.model.trees import EVERY, Trees
 from ifonly.problem import Lowered, Question, lower
-from ifonly.problem.lowering import without_network
+from ifonly.problem.lowering import curved_rule, without_network
 from ifonly.resources import check_limits
 from ifonly.solvers.common.inputs import Floats, Person
 
@@ -52,7 +52,7 @@ def refusal(question: Question, method: str) -> str:
         return f"The method '{method}' takes trees with at most {LARGEST:,} splits in all, but these have {splits:,}"
     if trees.ensemble.depth > DEEPEST:
         return f"The method '{method}' takes trees of depth {DEEPEST} at most, but one has {trees.ensemble.depth:,}"
-    return ""
+    return curved_rule(question, method)
 
 
 def lowered_of(question: Question) -> Lowered:

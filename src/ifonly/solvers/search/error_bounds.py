@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model.products import rows_times
-from ifonly.model.smooth.activations import NAMES, Activation
+from ifonly.model.smooth.activations import NAMES, STEEPEST, Activation
 from ifonly.problem import Lowered, Norm
 from ifonly.problem import People as Allowed
 from ifonly.resources import check_limits
@@ -38,8 +38,6 @@ UNIT_ROUNDOFF = 2.0**-53
 LEAST_NORMAL = 2.0**-1022
 LARGEST = 1e150
 """Of the numbers inside a search: their products and squares must not overflow."""
-STEEPEST = 1.2
-"""No activation has a slope beyond."""
 LINE_UNITS = 2.0
 """Of a line's shift: what is lost of it, in units of all operations, which are more than 32."""
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.model.mixed import MixedSum, affine, largest_of, layers_of, on
+from ifonly.model.layers import affine, layers_of
+from ifonly.model.mixed import MixedSum, largest_of, on
 from ifonly.model.rounding import column_box
 from ifonly.model.trees.ensemble import Ensemble
 from ifonly.problem import Question

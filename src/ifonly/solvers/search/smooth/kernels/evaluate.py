@@ -23,6 +23,7 @@ from ifonly.solvers.search.kernels.layout import (
     NU,
     NU_BEST,
     ONCE,
+    OUT,
     PLANE,
     PLANE_BEST,
     RESIDUAL,
@@ -53,9 +54,9 @@ from ifonly.solvers.search.kernels.splits import (
 from ifonly.solvers.search.kernels.support import allowed_changes, split_changes
 from ifonly.solvers.search.kernels.tighten import CLEAR, beyond_condition, beyond_rule, is_met
 from ifonly.solvers.search.smooth.kernels.curves import value
-from ifonly.solvers.search.smooth.kernels.layout import LOWER_SHIFT, LOWER_SLOPE, MATTERS, UPPER_SHIFT, UPPER_SLOPE
+from ifonly.solvers.search.smooth.kernels.layout import LOWER_SHIFT, LOWER_SLOPE, MATTERS, MISSED, UPPER_SHIFT, UPPER_SLOPE
 from ifonly.solvers.search.smooth.kernels.planes import bound_layer, forward_compact, lines_at, neuron_plane
-from ifonly.solvers.search.smooth.kernels.points import newton, try_point
+from ifonly.solvers.search.smooth.kernels.points import newton, newton_ruled, try_point
 from ifonly.solvers.search.smooth.kernels.probing import probe_neurons
 from ifonly.solvers.search.smooth.kernels.walk import find_point
 
@@ -65,6 +66,7 @@ ROUNDS = 4
 """The same where several planes bind together."""
 GAINED = 0.05
 """Of what is missing: lines are drawn anew while a round gains this much."""
+RULED_TRIES = 6
 AT_ENDS = 0.1
 """How much the distance of a line from its activation at an end counts, beside that at the point."""
 
@@ -120,8 +122,13 @@ def evaluate(pack, person, s, r, node, tree, tries):
             return bound, UNSPLIT, 0.0
         if changing != UNSPLIT:
             return bound, changing, changing_at
+    broken = together and _blame_broken(pack, person, node, cut, s)
     relaxed = solve_plane(pack.norm, F[PLANE_BEST], constant - missed, cut.base_cost, cut.ceiling, items, F, I) >= limit
     split, where = _split(pack, person, s, node, items, relaxed, together)
+    if broken and pack.rules > 0:
+        newton_ruled(pack, person, s, tree, cut, np.int64(RULED_TRIES))
+        if bound >= cutoff(pack, tree.number):
+            return bound, UNSPLIT, 0.0
     return bound, split, where
 
 
@@ -267,35 +274,77 @@ def _add_rows(pack, person, s, width, rows, columns, attempt):
 def _blame(pack, zl, zu, items, s):
     """How much of the distance between lines and activations each item is to blame for, into SCORE, at the point X,
     whose pre-activations are in ACT. Returns by how much the lines of the binding plane miss the activations there.
-
-    The distance at a neuron is shared among the features in proportion to what they add to its range; those of deeper
-    layers are passed down through the absolute weights.
     """
+    for h in range(len(pack.code)):
+        s.F[MISSED, h] = 0.0
+    missed = _add_missed(pack, zl, zu, s.F[NU_BEST], 1.0, s.F)
+    _pass_blame(pack, zl, zu, items, s)
+    return missed
+
+
+@njit(**ONCE)
+def _blame_broken(pack, person, node, cut, s):
+    """The same for all conditions and rules that are not met at the point Y, whose pre-activations are in ACT, and by
+    whose lines they are: each counts the same. Is there any? If there is none, SCORE stays as it is."""
+    F, count, some = s.F, pack.index[SIZES, pack.layers], False
+    for h in range(len(pack.code)):
+        F[MISSED, h] = 0.0
+    for r in range(count + pack.rules):
+        layer, i = place_of(pack, r)
+        value_there = F[OUT, r] if r < count else F[ACT, pack.index[BIAS_AT, layer] + i]
+        if layer == 0 or value_there >= person.need[HIGH, r]:
+            continue
+        neuron_plane(pack, layer, i, 1.0, 0, cut.width, F, s.Wc)
+        missed = _add_missed(pack, node.zl, node.zu, F[NU], 0.0, F)
+        if missed > 0.0:
+            some = True
+            _add_missed(pack, node.zl, node.zu, F[NU], 1.0 / missed, F)
+    if some:
+        _pass_blame(pack, node.zl, node.zu, cut.items, s)
+    return some
+
+
+@njit(**INNER)
+def _add_missed(pack, zl, zu, counts, share, F):
+    """By how much the lines of a plane, in which each activation counts so much, miss the activations at the point in
+    ACT; a share of it, and of what they miss at the ends, is added to MISSED."""
+    total = 0.0
+    for h in range(len(pack.code)):
+        c, low, high = counts[h], zl[h], zu[h]
+        if c == 0.0 or high <= low:
+            continue
+        steep, shift = F[UPPER_SLOPE, h], F[UPPER_SHIFT, h]
+        if c < 0.0:
+            steep, shift = F[LOWER_SLOPE, h], F[LOWER_SHIFT, h]
+        code, alpha, z = pack.code[h], pack.alpha[h], min(max(F[ACT, h], low), high)
+        left, right = value(code, alpha, low), value(code, alpha, high)
+        here = max(c * (steep * z + shift - value(code, alpha, z)), 0.0)
+        ends = max(c * (steep * low + shift - left), c * (steep * high + shift - right))
+        total += here
+        F[MISSED, h] += share * (here + AT_ENDS * max(ends, 0.0))
+    return total
+
+
+@njit(**INNER)
+def _pass_blame(pack, zl, zu, items, s):
+    """What neurons miss is shared among the features in proportion to what they add to a neuron's range; that of
+    deeper layers is passed down through the absolute weights."""
     F, index, blame = s.F, pack.index, s.F[NU]
-    missed = 0.0
     for h in range(len(pack.code)):
         blame[h] = 0.0
     for layer in range(pack.layers - 2, -1, -1):
         at, n = index[BIAS_AT, layer], index[SIZES, layer + 1]
         for i in range(n):
             h = at + i
-            c, low, high = F[NU_BEST, h], zl[h], zu[h]
-            if high <= low or (c == 0.0 and blame[h] == 0.0):
+            low, high = zl[h], zu[h]
+            if high <= low or (F[MISSED, h] == 0.0 and blame[h] == 0.0):
                 blame[h] = 0.0
                 continue
-            steep, shift = F[UPPER_SLOPE, h], F[UPPER_SHIFT, h]
-            if c < 0.0:
-                steep, shift = F[LOWER_SLOPE, h], F[LOWER_SHIFT, h]
-            code, alpha, z = pack.code[h], pack.alpha[h], min(max(F[ACT, h], low), high)
-            left, right = value(code, alpha, low), value(code, alpha, high)
-            here = max(c * (steep * z + shift - value(code, alpha, z)), 0.0)
-            ends = max(c * (steep * low + shift - left), c * (steep * high + shift - right))
-            missed += here
-            blame[h] = (blame[h] * abs(right - left) + here + AT_ENDS * max(ends, 0.0)) / (high - low)
+            risen = abs(value(pack.code[h], pack.alpha[h], high) - value(pack.code[h], pack.alpha[h], low))
+            blame[h] = (blame[h] * risen + F[MISSED, h]) / (high - low)
         if layer > 0:
             blame_below(pack, layer, blame)
     blame_items(pack, items, blame, F, s.I, s.Wc)
-    return missed
 
 
 @njit(**INNER)

@@ -17,7 +17,9 @@ TANGENT_SLOPE, TANGENT_SHIFT = layout.FLOAT_ROWS + 4, layout.FLOAT_ROWS + 5
 """The tangent at a point."""
 SIZE, MATTERS = layout.FLOAT_ROWS + 6, layout.FLOAT_ROWS + 7
 """The largest absolute value of the activation; 1 if it may be anything but 0."""
-SMOOTH_ROWS = layout.FLOAT_ROWS + 8
+MISSED = layout.FLOAT_ROWS + 8
+"""By how much lines miss the activation, measured by what this counts."""
+SMOOTH_ROWS = layout.FLOAT_ROWS + 9
 
 LINES = 6
 """Of each neuron, in the relaxations that are probed: half of them upper ones."""

@@ -14,8 +14,10 @@ from ifonly.solvers.search.kernels.layout import (
     CHOICE,
     FIRST,
     HALT,
+    HIGH,
     INNER,
     ITEM_KIND,
+    ONCE,
     OUT,
     PLANE,
     SIZES,
@@ -25,7 +27,8 @@ from ifonly.solvers.search.kernels.layout import (
 )
 from ifonly.solvers.search.kernels.planes import add_plane, begin_program, solve_program
 from ifonly.solvers.search.kernels.simplex import INFEASIBLE
-from ifonly.solvers.search.smooth.kernels.planes import forward, neuron_plane, set_tangents
+from ifonly.solvers.search.kernels.splits import place_of
+from ifonly.solvers.search.smooth.kernels.planes import forward, forward_compact, neuron_plane, set_tangents
 
 STRETCHES = 2
 
@@ -78,6 +81,31 @@ def newton_together(pack, person, s, tree, cut, tries):
         c, rows, found = solve_program(pack.norm, cut, rows, columns, s)
         if found == INFEASIBLE or c >= tree.number[BEST]:
             return
+
+
+@njit(**ONCE)
+def newton_ruled(pack, person, s, tree, cut, tries):
+    """Look for a better point from Y, where rules are curved: the cheapest on the tangent planes there of all
+    conditions and rules, and again from that one."""
+    F, count, one = s.F, pack.index[SIZES, pack.layers], np.int64(1)
+    for _ in range(tries):
+        forward_compact(pack, cut.width, F, s.Wc)
+        set_tangents(pack, F)
+        columns, rows = begin_program(pack.norm, cut.items, F, s.I, s.LF, s.LI), np.int64(0)
+        for r in range(count + pack.rules):
+            if rows >= s.A.shape[0] - cut.items or s.I[HALT, 0] != 0:
+                return
+            layer, i = place_of(pack, r)
+            high = person.need[HIGH, r]
+            aim = person.need[AIM, r] if r < count else high + 0.5 * abs(high)
+            constant = neuron_plane(pack, layer, i, 1.0, one, cut.width, F, s.Wc) - aim
+            add_plane(pack.norm, constant, 0.0, 0.0, np.bool_(True), rows, columns, cut.width, s)
+            rows += 1
+        c, rows, found = solve_program(pack.norm, cut, rows, columns, s)
+        if found == INFEASIBLE or c >= tree.number[BEST]:
+            return
+        round_solution(pack, cut.items, F, s.I)
+        try_point(pack, person, tree, F)
 
 
 @njit(**INNER)
