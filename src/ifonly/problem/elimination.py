@@ -119,14 +119,19 @@ class Elimination:
         return last_of(self, role, point, lambda: self.rows(point[None, :])[0])
 
     def parts_of(self, rule: RowRule, columns: UnrolledColumns) -> Sequence[Part]:
+        if isinstance(rule, Rule):
+            return [clause_part(columns, clause) for clause in self.clauses_of(rule, columns)]
         old = UnrolledColumns(self.rows_schema)
-        if isinstance(rule, Rule):  # clause by clause: what a host decides alone becomes a matter of its options
-            return [
-                clause_part(columns, [_composed(columns, one, self.unrolled) for one in literals(old, clause)])
-                for clause in rule.clauses(old.schema)
-            ]
         return [Part(((self.times(part.layers[0][0]), part.layers[0][1]), *part.layers[1:]), part.whole)
                 for part in rule.parts(old)]  # fmt: skip
+
+    def clauses_of(self, rule: Rule, columns: UnrolledColumns) -> list[list[Literal]]:
+        """Clause by clause: what a host decides alone becomes a matter of its options."""
+        old = UnrolledColumns(self.rows_schema)
+        return [
+            [_composed(columns, one, self.unrolled) for one in literals(old, clause)]
+            for clause in rule.clauses(old.schema)
+        ]
 
     @cached_property
     def unrolled(self) -> Floats:

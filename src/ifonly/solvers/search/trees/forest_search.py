@@ -70,6 +70,8 @@ NOWHERE = np.zeros(0, dtype=np.int32)
 NOT_PRICED = Priced(np.zeros(0), np.zeros(0, dtype=np.uint8), np.zeros((2, 0)), np.zeros(3))
 PLAIN_NODES = 2000
 """After so many, prices are worth their while."""
+AROUND_NODES = 200
+"""Where the rules refuse the first row, rows near it are looked for in so many."""
 UNLIMITED = 2**62
 PRICED_NODES = 1000
 """After so many, a priced box is split."""
@@ -146,6 +148,7 @@ class ForestSearch:
         try:
             with limited(self._seconds_left(), self.limits.memory_bytes):
                 self.person: PricedPerson = self.packed.cells.person(self.people, self.i, self.packed.kernels.now)
+                self.rules = self.packed.clauses.of_person(self.packed.cells, self.people, self.i, self.packed.kernels.now)
         except LimitReached as reached:
             return self._claim(0.0, self.limits.stop(reached))
         if stopped := self._stopped(self.spent_seconds, self.spent_nodes):  # some row is worth a little more
@@ -164,8 +167,31 @@ class ForestSearch:
             if self.packed.rules.admits(self.people.factual[self.i], point):
                 self._registered(point, math.inf)
             else:
-                self.state.number[BEST] = self.cutoff
+                cells, self.state.number[BEST] = self.state.best[:features].copy(), self.cutoff
+                if claim := self._looked_around(cells):
+                    return claim
         return self._search()
+
+    def _looked_around(self, cells: NDArray[np.int32]) -> Claim | None:
+        """Look for a row that the rules admit where the dearer features are in these cells; the claim if a limit is
+        reached. What is found is a cutoff; nothing is proven of what is not."""
+        forest, state, cost = self.forest, self.state, self.person.cost[FREE]
+        least, most, left, must = everything(forest)
+        dear = cost[forest.start[:-1] + cells] > np.minimum.reduceat(cost, forest.start[:-1])
+        for g in np.flatnonzero(dear).tolist():
+            if forest.choice[g]:
+                left[g] = 0
+                left[g, cells[g] >> 6] = np.uint64(1) << np.uint64(cells[g] & 63)
+            else:
+                least[g] = most[g] = cells[g]
+        opened = self.opened(OpenBox((least, most, left, must), no_shares(forest), 0), 0.0)
+        if opened is None:
+            return None
+        self.table, self.stack = opened.table, opened.stack
+        claim = self._advance(AROUND_NODES, None)
+        self.residual = state.number[LEFT_OVER] = math.inf
+        state.count[HEIGHT] = 0
+        return None if claim is None else replace(claim, lower=0.0, lower_any_rounding=0.0 if self._one_rounding else None)
 
     def _search(self) -> Claim:
         """Boxes from the least bound on: first everything, without prices; if that takes long, once more with them,
@@ -277,7 +303,9 @@ class ForestSearch:
             nodes = min(nodes, max(end - int(count[NODES]), 1))
             if self.limits.nodes is not None:
                 nodes = max(1, min(nodes, self.limits.nodes - int(count[NODES])))
-            code = kernels.now.advance(self.forest, self.table, self.person, self.stack, self.state, nodes, self.other)
+            code = kernels.now.advance(
+                self.forest, self.table, self.person, self.stack, self.state, nodes, self.other, self.rules
+            )
             if code == DONE:
                 return None
             if self._enough:
@@ -328,8 +356,12 @@ class ForestSearch:
         assert rules is not None
         if code == LOOK:
             near = rules.completed(self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]])
-            if rules.admits(self.people.factual[self.i], near) and self._registered(near, float(stack.bound[s])):
-                return self._closed()
+            if rules.admits(self.people.factual[self.i], near):
+                if rules.space is None:  # and the kernel has added up its leaves
+                    self._improved(near, float(stack.bound[s]))
+                    return self._closed()
+                if self._registered(near, float(stack.bound[s])):
+                    return self._closed()
             if holds_other(self.forest, stack, s) and (stack.other[s] != stack.near[s]).any():
                 self.other = stack.other[s].copy()  # the nearest row of a larger box is that of this one
                 return True
@@ -382,11 +414,15 @@ class ForestSearch:
             if self.found is None:
                 self.state.number[BEST] = self.cutoff
             return False
-        cost = self.packed.cost(float(question.measure.between(factual, point)))
+        self._improved(point, bound)
+        return True
+
+    def _improved(self, point: Floats, bound: float) -> None:
+        """The same of a point that is known to be."""
+        cost = self.packed.cost(float(self.packed.question.measure.between(self.people.factual[self.i], point)))
         if self.found is None or cost < self.state.number[BEST]:
             self.state.number[BEST], self.found = cost, point
         self.residual = min(self.residual, bound)
-        return True
 
     def _registered_from_networks(self, point: Floats, bound: float) -> bool:
         """The same of a row of the search for networks, which the trees refuse most often: that is seen by sums."""
