@@ -85,7 +85,8 @@ class RuleClauses:
         return _begun([len(one) for one in self.weight]), np.concatenate([np.zeros(0), *self.weight])
 
     @cached_property
-    def _whole(self) -> NDArray[np.bool_]:
+    def whole(self) -> NDArray[np.bool_]:
+        """(feature): does it take whole numbers?"""
         return np.array([isinstance(feature, Integer) for feature in self.question.schema.features])
 
     def of_person(self, cells: Cells, people: People, i: int, kernel: Any) -> CellRules:
@@ -98,7 +99,7 @@ class RuleClauses:
         if len(self.feature):
             kernel.fill_terms(
                 rules, people.factual[i], np.stack([people.lower[i], people.upper[i]]), people.allowed[i],
-                np.where(self._whole, costs.step, 0.0), shared.choice, shared.start, costs.start, shared.table,
+                np.where(self.whole, costs.step, 0.0), shared.choice, shared.start, costs.start, shared.table,
             )  # fmt: skip
         return rules
 

@@ -21,6 +21,7 @@ def _functions() -> tuple[Mapping[str, Any], int]:
         "leaf_limits": limits.leaf_limits,
         "price_cells": pricing.price_cells,
         "fill_terms": rules.fill_terms,
+        "narrow_values": rules.narrow_values,
         "some_point": greedy.some_point,
         "reach": table.reach,
         "build": table.build,

@@ -55,6 +55,7 @@ from ifonly.solvers.search.trees.kernels.layout import (
 )
 from ifonly.solvers.search.trees.kernels.prices import Priced
 from ifonly.solvers.search.trees.kernels.shares import Shares
+from ifonly.solvers.search.trees.narrowed import Narrowing
 from ifonly.solvers.search.trees.open_boxes import OpenBox, OpenedBox, everything, halves, no_shares
 from ifonly.solvers.search.trees.pack import enlarged, new_stack, new_state
 from ifonly.solvers.search.trees.rules import RuledBoxes, elsewhere, holds_other
@@ -367,7 +368,7 @@ class ForestSearch:
                 return True
         below = self.packed.distance(float(self.state.number[BEST]))
         box = stack.least[s], stack.most[s], stack.left[s].reshape(len(self.forest.choice), -1)
-        claim = rules.nearest(self.people.part([self.i]), box, below, self._rest())
+        claim = self._nearest_in(rules.inside(self.people.part([self.i]), box), below)
         self.other_nodes += claim.nodes
         if claim.stop is not None:
             self.stopped = claim.stop
@@ -391,6 +392,23 @@ class ForestSearch:
             self.other = NOWHERE
             return self._closed(float(stack.bound[s]))
         return True
+
+    def _nearest_in(self, inside: People, below: float) -> Claim:
+        """The nearest row in these domains that rules admit and networks accept, if one is nearer than a distance."""
+        rules = self.packed.rules
+        assert rules is not None
+        if rules.networks is None and rules.space is None:
+            known = self.narrowing.nearest(inside)
+            if known is not None:
+                point = known.point if known.lower < below else None
+                lower = known.lower if known.point is None else min(known.lower, below)
+                return Claim(point=point, lower=lower, method="search")
+        return rules.nearest(inside, below, self._rest())
+
+    @cached_property
+    def narrowing(self) -> Narrowing:
+        assert self.packed.rules is not None
+        return Narrowing(self.packed.rules, self.packed.clauses, self.rules, self.packed.kernels.now)
 
     def _closed(self, residual: float = math.inf) -> bool:
         """The box on top is done with; `residual`: what its rows cost at least, if some may be left."""

@@ -27,6 +27,7 @@ from ifonly.solvers.search.trees.kernels.layout import (
 ONE = np.uint64(1)
 NOTHING = np.uint64(0)
 BITS = 64
+MOST_ROUNDS = 20
 ON_GRID = 1e-6
 """Of a step: as close as this to a value of the grid is on it."""
 
@@ -153,4 +154,73 @@ def follow(forest, table, person, stack, s, rules):
                     again = True
                     if not _moved(forest, table, person, stack, s, rules.feature[t]):
                         return False
+    return True
+
+
+@njit(**INNER)
+def _term_in(rules, choice, column, box, t):
+    """The largest that a term is in a box of values."""
+    g, first = rules.feature[t], rules.weight_at[t]
+    lower, upper, allowed = box
+    if not choice[g]:
+        weight = rules.weight[first]
+        return weight * (upper[g] if weight > 0.0 else lower[g])
+    best = -math.inf
+    for o in range(column[g + 1] - column[g]):
+        if allowed[column[g] + o]:
+            best = max(best, rules.weight[first + o])
+    return best
+
+
+@njit(**INNER)
+def _narrow_to(rules, factual, step, choice, column, box, t, rest):
+    """Leave out what makes a term less than -rest; True if there is any."""
+    g, first = rules.feature[t], rules.weight_at[t]
+    lower, upper, allowed = box
+    if choice[g]:
+        narrower = False
+        for o in range(column[g + 1] - column[g]):
+            if allowed[column[g] + o] and rules.weight[first + o] + rest < 0.0:
+                allowed[column[g] + o] = False
+                narrower = True
+        return narrower
+    weight = rules.weight[first]
+    end = -rest / weight
+    if step[g] > 0.0:
+        steps = (end - factual[g]) / step[g]
+        steps = math.ceil(steps - ON_GRID) if weight > 0.0 else math.floor(steps + ON_GRID)
+        end = factual[g] + step[g] * steps
+    if weight > 0.0 and end > lower[g]:
+        lower[g] = end
+        return True
+    if weight < 0.0 and end < upper[g]:
+        upper[g] = end
+        return True
+    return False
+
+
+# size: a box, and what its values are judged by
+@with_cache(SOURCES, **OUTER)
+def narrow_values(rules, constant, factual, step, choice, column, lower, upper, allowed):
+    """Leave out the values with which some clause cannot hold, for so many rounds at most; False if none is left."""
+    box = lower, upper, allowed
+    for _ in range(MOST_ROUNDS):
+        again = False
+        for c in range(len(rules.clause_at) - 1):
+            only, most = -2, 0.0
+            for i in range(rules.clause_at[c], rules.clause_at[c + 1]):
+                total = constant[i]
+                for t in range(rules.term_at[i], rules.term_at[i + 1]):
+                    total += _term_in(rules, choice, column, box, t)
+                if total >= 0.0 and only != -1:
+                    only, most = (i, total) if only == -2 else (-1, 0.0)
+            if only == -2:
+                return False
+            if only < 0:
+                continue
+            for t in range(rules.term_at[only], rules.term_at[only + 1]):
+                rest = most - _term_in(rules, choice, column, box, t)
+                again |= _narrow_to(rules, factual, step, choice, column, box, t, rest)
+        if not again:
+            return True
     return True
