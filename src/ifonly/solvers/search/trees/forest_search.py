@@ -56,7 +56,7 @@ from ifonly.solvers.search.trees.kernels.layout import (
 from ifonly.solvers.search.trees.kernels.prices import Priced
 from ifonly.solvers.search.trees.kernels.shares import Shares
 from ifonly.solvers.search.trees.narrowed import Narrowing
-from ifonly.solvers.search.trees.open_boxes import OpenBox, OpenedBox, everything, halves, no_shares
+from ifonly.solvers.search.trees.open_boxes import OpenBox, OpenedBox, cells_around, everything, halves, no_shares
 from ifonly.solvers.search.trees.pack import enlarged, new_stack, new_state
 from ifonly.solvers.search.trees.rules import RuledBoxes, elsewhere, holds_other
 from ifonly.tolerances import Tolerances
@@ -72,7 +72,9 @@ NOT_PRICED = Priced(np.zeros(0), np.zeros(0, dtype=np.uint8), np.zeros((2, 0)), 
 PLAIN_NODES = 2000
 """After so many, prices are worth their while."""
 AROUND_NODES = 200
-"""Where the rules refuse the first row, rows near it are looked for in so many."""
+"""Where the rules refuse the first row, rows near it are looked for in so many, for each of a few boxes."""
+AROUND_TIMES = (2.0, 8.0)
+"""Of the cost of the first row: what rows may cost that are looked for then."""
 UNLIMITED = 2**62
 PRICED_NODES = 1000
 """After so many, a priced box is split."""
@@ -165,34 +167,32 @@ class ForestSearch:
         self.state.number[BEST] = min(cost, self.cutoff)
         if self.packed.rules is not None and cost < self.cutoff:
             point = self.packed.rules.completed(self._point())
-            if self.packed.rules.admits(self.people.factual[self.i], point):
-                self._registered(point, math.inf)
-            else:
-                cells, self.state.number[BEST] = self.state.best[:features].copy(), self.cutoff
-                if claim := self._looked_around(cells):
+            if not (self.packed.rules.admits(self.people.factual[self.i], point) and self._registered(point, math.inf)):
+                if claim := self._looked_around(self.state.best[:features].copy(), cost):
                     return claim
         return self._search()
 
-    def _looked_around(self, cells: NDArray[np.int32]) -> Claim | None:
-        """Look for a row that the rules admit where the dearer features are in these cells; the claim if a limit is
-        reached. What is found is a cutoff; nothing is proven of what is not."""
-        forest, state, cost = self.forest, self.state, self.person.cost[FREE]
-        least, most, left, must = everything(forest)
-        dear = cost[forest.start[:-1] + cells] > np.minimum.reduceat(cost, forest.start[:-1])
-        for g in np.flatnonzero(dear).tolist():
-            if forest.choice[g]:
-                left[g] = 0
-                left[g, cells[g] >> 6] = np.uint64(1) << np.uint64(cells[g] & 63)
-            else:
-                least[g] = most[g] = cells[g]
-        opened = self.opened(OpenBox((least, most, left, must), no_shares(forest), 0), 0.0)
-        if opened is None:
-            return None
-        self.table, self.stack = opened.table, opened.stack
-        claim = self._advance(AROUND_NODES, None)
-        self.residual = state.number[LEFT_OVER] = math.inf
-        state.count[HEIGHT] = 0
-        return None if claim is None else replace(claim, lower=0.0, lower_any_rounding=0.0 if self._one_rounding else None)
+    def _looked_around(self, cells: NDArray[np.int32], cost: float) -> Claim | None:
+        """Look for a row that the rules admit where those that cost something are in these cells, or that costs not
+        much more; the claim if a limit is reached. What is found is a cutoff; nothing is proven of what is not."""
+        forest, state = self.forest, self.state
+        near = cells_around(forest, self.person, cells)
+        for box, below in ((near, math.inf), *((everything(forest), times * cost) for times in AROUND_TIMES)):
+            state.number[BEST] = min(self.cutoff, below)
+            opened = self.opened(OpenBox(box, no_shares(forest), 0), 0.0)
+            if opened is None:
+                continue
+            self.table, self.stack = opened.table, opened.stack
+            claim = self._advance(AROUND_NODES, None)
+            self.residual = state.number[LEFT_OVER] = math.inf
+            state.count[HEIGHT] = 0
+            if claim is not None:
+                lower = 0.0 if self._one_rounding else None
+                return replace(claim, point=self.found, lower=0.0, lower_any_rounding=lower)
+            if self.found is not None:
+                return None
+        state.number[BEST] = self.cutoff
+        return None
 
     def _search(self) -> Claim:
         """Boxes from the least bound on: first everything, without prices; if that takes long, once more with them,
@@ -429,8 +429,6 @@ class ForestSearch:
         c, d = question.conditions
         robust = (question.model.exact_scores(point[None, :]) @ c.T - d >= self.forest.demand[REQUIRED]).all()
         if not robust or question.allows(factual, point) is not None:
-            if self.found is None:
-                self.state.number[BEST] = self.cutoff
             return False
         self._improved(point, bound)
         return True
