@@ -20,6 +20,7 @@ from ifonly.errors import SchemaError
 from ifonly.model import Model
 from ifonly.model.folded import Folded
 from ifonly.model.joint import joint_model
+from ifonly.model.trees.fewer_features import Source, over_fewer
 from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.composed_rule import ComposedRule, last_of
 from ifonly.problem.constraints import Domains
@@ -118,14 +119,19 @@ class Elimination:
         return last_of(self, role, point, lambda: self.rows(point[None, :])[0])
 
     def parts_of(self, rule: RowRule, columns: UnrolledColumns) -> Sequence[Part]:
+        if isinstance(rule, Rule):
+            return [clause_part(columns, clause) for clause in self.clauses_of(rule, columns)]
         old = UnrolledColumns(self.rows_schema)
-        if isinstance(rule, Rule):  # clause by clause: what a host decides alone becomes a matter of its options
-            return [
-                clause_part(columns, [_composed(columns, one, self.unrolled) for one in literals(old, clause)])
-                for clause in rule.clauses(old.schema)
-            ]
         return [Part(((self.times(part.layers[0][0]), part.layers[0][1]), *part.layers[1:]), part.whole)
                 for part in rule.parts(old)]  # fmt: skip
+
+    def clauses_of(self, rule: Rule, columns: UnrolledColumns) -> list[list[Literal]]:
+        """Clause by clause: what a host decides alone becomes a matter of its options."""
+        old = UnrolledColumns(self.rows_schema)
+        return [
+            [_composed(columns, one, self.unrolled) for one in literals(old, clause)]
+            for clause in rule.clauses(old.schema)
+        ]
 
     @cached_property
     def unrolled(self) -> Floats:
@@ -148,6 +154,16 @@ class Elimination:
         if id(weight) not in made:
             made[id(weight)] = (weight, weight @ self.unrolled)
         return made[id(weight)][1]
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """Of each feature of the original question, where it is in the reduced one."""
+        found = {g: Source(k) for k, g in enumerate(self.kept)}
+        for host in self.hosts:
+            place = self.kept.index(host.place)
+            for g, values in ((host.place, host.values), *host.derived.items()):
+                found[g] = Source(place, tuple(values.tolist()))
+        return tuple(found[g] for g in range(len(self.rows_schema)))
 
     def _columns(self, g: int, values: Floats) -> Floats:
         """(unrolled column of the feature, value): what the columns are for each value."""
@@ -174,21 +190,20 @@ class Elimination:
 
 def eliminated(question: Question) -> tuple[Question, Elimination] | None:
     """The question without the derived features that can be eliminated; None where there are none."""
-    function = question.model.function
-    if not question.derived or (function.as_network() is None and function.as_smooth_network() is None):
-        return None
-    if question.schema.unknown or function.exact_sums or function.as_trees() is not None:
+    target = question.target
+    models = target.models if isinstance(target, JointTarget) else (question.model,)
+    if not question.derived or question.schema.unknown or not all(_reducible(one) for one in models):
         return None
     hosts = tuple(_hosts(question))
     if not hosts:
         return None
-    hosts += tuple(_alternatives(question, {host.place for host in hosts}))
+    if all(one.function.as_trees() is None for one in models):  # trees take any rule, in cells
+        hosts += tuple(_alternatives(question, {host.place for host in hosts}))
     elimination = Elimination(question.schema, hosts)
     try:
         schema = elimination.reduced_schema
     except SchemaError:  # two columns of one name
         return None
-    target = question.target
     if isinstance(target, JointTarget):
         target = target.of([_reduced(one, elimination, schema) for one in target.models])
         model = joint_model(target.models)
@@ -204,10 +219,24 @@ def eliminated(question: Question) -> tuple[Question, Elimination] | None:
     return reduced, elimination
 
 
+def _reducible(model: Model) -> bool:
+    """Can the model be one of fewer features?"""
+    function = model.function
+    if function.as_trees() is not None:
+        return function is function.as_trees()
+    network = function.as_network() is not None or function.as_smooth_network() is not None
+    return network and not function.exact_sums
+
+
 def _reduced(model: Model, elimination: Elimination, schema: Schema) -> Model:
     """The model of rows of the reduced question."""
+    trees, function = model.function.as_trees(), model.function
     return Model(
-        function=Folded(model.function, elimination.encoded, elimination.rows_schema),
+        function=(
+            Folded(function, elimination.encoded, elimination.rows_schema)
+            if trees is None
+            else over_fewer(trees, elimination.sources, schema)
+        ),
         schema=schema,
         original=Expanded(model.original, elimination),
         classes=model.classes,

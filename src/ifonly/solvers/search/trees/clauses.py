@@ -1,18 +1,27 @@
-"""The clauses of rules in cells, as the search for any row closes boxes with them."""
+"""The clauses of rules in cells, by which the searches for trees close boxes and drop cells."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.problem import Question
+from ifonly.problem.composed_rule import ComposedRule
 from ifonly.problem.costs import People
-from ifonly.problem.parts import UnrolledColumns
-from ifonly.problem.rules import Derived, Rule
+from ifonly.problem.elimination import Elimination
+from ifonly.problem.parts import Literal, UnrolledColumns
+from ifonly.problem.rule import RowRule
+from ifonly.problem.rules import Rule
 from ifonly.problem.rules.normal import literals
+from ifonly.schema import Integer
+from ifonly.solvers.search.trees.cells import Cells
+from ifonly.solvers.search.trees.kernels.layout import CellRules
 from ifonly.solvers.search.trees.kernels.maximum import Clauses
 from ifonly.solvers.search.trees.rules import RuledBoxes
 
@@ -21,11 +30,16 @@ NO_CLAUSES = Clauses(
     np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, 1)), np.zeros(0)
 )
 OPTIONS = 64
+LACKING, SHARE = 1e-9, 2.0**-40
+"""Clauses are about whole numbers or scaled to the size of 1: what lacks less than this, and this share of the largest
+that the sum can be, may be rounding."""
 
 
-class RuleClauses(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RuleClauses:
     """The clauses of a question's rules, whoever is asked about; other rules than formulas have none."""
 
+    question: Question
     clause_at: NDArray[np.int64]
     term_at: NDArray[np.int64]
     feature: NDArray[np.int64]
@@ -40,18 +54,54 @@ class RuleClauses(NamedTuple):
         weights: list[Floats] = []
         constant: list[float] = []
         for rule in question.rules:
-            for clause in rule.clauses(question.schema) if isinstance(rule, Rule | Derived) else ():
-                for one in literals(columns, clause):
-                    for g in range(len(question.schema)):
-                        weight = one.weight[columns.start[g] : columns.start[g + 1]]
-                        if weight.any():
-                            feature.append(g)
-                            weights.append(weight)
+            for clause in _clauses(rule, columns):
+                for one in clause:
+                    touched = np.flatnonzero(np.logical_or.reduceat(one.weight != 0.0, columns.start[:-1]))
+                    for g in touched.tolist():
+                        feature.append(g)
+                        weights.append(one.weight[columns.start[g] : columns.start[g + 1]])
                     constant.append(one.constant)
                     term_at.append(len(feature))
                 clause_at.append(len(constant))
         clauses, terms, features = (np.array(some, dtype=np.int64) for some in (clause_at, term_at, feature))
-        return cls(clauses, terms, features, tuple(weights), np.array(constant, dtype=np.float64))
+        return cls(question, clauses, terms, features, tuple(weights), np.array(constant, dtype=np.float64))
+
+    @cached_property
+    def _with_slack(self) -> Floats:
+        """The constants, with what rounding may take from the sums."""
+        low, high = UnrolledColumns(self.question.schema).ends
+        start, result = UnrolledColumns(self.question.schema).start, self.constant.copy()
+        for i, (first, end) in enumerate(zip(self.term_at[:-1].tolist(), self.term_at[1:].tolist(), strict=True)):
+            size = abs(float(result[i]))
+            for g, weight in zip(self.feature[first:end].tolist(), self.weight[first:end], strict=True):
+                here = slice(int(start[g]), int(start[g + 1]))
+                size += float((np.abs(weight) * np.maximum(np.abs(low[here]), np.abs(high[here]))).max())
+            result[i] += LACKING + SHARE * size
+        return result
+
+    @cached_property
+    def _weights(self) -> tuple[NDArray[np.int64], Floats]:
+        """Where those of each term begin, and all of them."""
+        return _begun([len(one) for one in self.weight]), np.concatenate([np.zeros(0), *self.weight])
+
+    @cached_property
+    def whole(self) -> NDArray[np.bool_]:
+        """(feature): does it take whole numbers?"""
+        return np.array([isinstance(feature, Integer) for feature in self.question.schema.features])
+
+    def of_person(self, cells: Cells, people: People, i: int, kernel: Any) -> CellRules:
+        """With the largest that each term is in each cell that a person's rows can be in."""
+        costs, shared, (weight_at, weight) = cells.costs, cells.shared, self._weights
+        at = _begun(np.diff(shared.start)[self.feature])
+        rules = CellRules(
+            self.clause_at, self.term_at, self.feature, weight_at, weight, self._with_slack, at, np.empty(int(at[-1]))
+        )
+        if len(self.feature):
+            kernel.fill_terms(
+                rules, people.factual[i], np.stack([people.lower[i], people.upper[i]]), people.allowed[i],
+                np.where(self.whole, costs.step, 0.0), shared.choice, shared.start, costs.start, shared.table,
+            )  # fmt: skip
+        return rules
 
     def in_cells(self, rules: RuledBoxes, people: People, cells: list[NDArray[np.int64]]) -> Clauses:
         """With the largest value of each term in each of the cells that the only person's rows can be in."""
@@ -65,3 +115,16 @@ class RuleClauses(NamedTuple):
                 allowed = rules.options_of(people, g)
                 np.maximum.at(row, rules.cells.classes(g)[allowed], weight[allowed])
         return Clauses(self.clause_at, self.term_at, self.feature, largest, self.constant)
+
+
+def _clauses(rule: RowRule, columns: UnrolledColumns) -> Iterable[Sequence[Literal]]:
+    if isinstance(rule, Rule):
+        return [literals(columns, clause) for clause in rule.clauses(columns.schema)]
+    if isinstance(rule, ComposedRule) and isinstance(rule.map, Elimination) and isinstance(rule.rule, Rule):
+        return rule.map.clauses_of(rule.rule, columns)
+    return []
+
+
+def _begun(sizes: Any) -> NDArray[np.int64]:
+    """Where each of several lists begins, and the end."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)

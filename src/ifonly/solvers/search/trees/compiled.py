@@ -13,13 +13,15 @@ from ifonly.compiling import Kernels
 
 
 def _functions() -> tuple[Mapping[str, Any], int]:
-    from ifonly.solvers.search.trees.kernels import greedy, limits, maximum, prices, pricing, regions, search, table
+    from ifonly.solvers.search.trees.kernels import greedy, limits, maximum, prices, pricing, regions, rules, search, table
     from ifonly.solvers.search.trees.kernels.layout import SOURCES
 
     return {
         "parents_of": limits.parents_of,
         "leaf_limits": limits.leaf_limits,
         "price_cells": pricing.price_cells,
+        "fill_terms": rules.fill_terms,
+        "narrow_values": rules.narrow_values,
         "some_point": greedy.some_point,
         "reach": table.reach,
         "build": table.build,
@@ -64,7 +66,7 @@ def _try_out(kernel: Any) -> None:
     search.state.number[BEST] = 2.0
     opened = search.opened(OpenBox(everything(forest), no_shares(forest), 1), 0.0)
     assert opened is not None
-    kernel.advance(forest, opened.table, search.person, opened.stack, search.state, 1, NOWHERE)
+    kernel.advance(forest, opened.table, search.person, opened.stack, search.state, 1, NOWHERE, search.rules)
     kernel.sums_at(forest, opened.stack.near[0], np.zeros(len(forest.value)))
     first = FirstRow(solver.packed, people, 0, Limits(nodes=1), quiet, threading.Event())
     first.claim()

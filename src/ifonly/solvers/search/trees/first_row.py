@@ -173,7 +173,7 @@ class FirstRow:
         if rules is not None and not rules.admits(factual, point):
             if not self._reaches(point, self.forest):
                 return False
-            claim = rules.nearest(self.people.part([self.i]), box, math.inf, self._rest())
+            claim = rules.nearest(rules.inside(self.people.part([self.i]), box), math.inf, self._rest())
             self.nodes, self.stopped = self.nodes + claim.nodes, claim.stop
             if claim.point is None:
                 self.doubtful |= claim.lower < math.inf

@@ -55,7 +55,8 @@ from ifonly.solvers.search.trees.kernels.layout import (
 )
 from ifonly.solvers.search.trees.kernels.prices import Priced
 from ifonly.solvers.search.trees.kernels.shares import Shares
-from ifonly.solvers.search.trees.open_boxes import OpenBox, OpenedBox, everything, halves, no_shares
+from ifonly.solvers.search.trees.narrowed import Narrowing
+from ifonly.solvers.search.trees.open_boxes import OpenBox, OpenedBox, cells_around, everything, halves, no_shares
 from ifonly.solvers.search.trees.pack import enlarged, new_stack, new_state
 from ifonly.solvers.search.trees.rules import RuledBoxes, elsewhere, holds_other
 from ifonly.tolerances import Tolerances
@@ -70,6 +71,10 @@ NOWHERE = np.zeros(0, dtype=np.int32)
 NOT_PRICED = Priced(np.zeros(0), np.zeros(0, dtype=np.uint8), np.zeros((2, 0)), np.zeros(3))
 PLAIN_NODES = 2000
 """After so many, prices are worth their while."""
+AROUND_NODES = 200
+"""Where the rules refuse the first row, rows near it are looked for in so many, for each of a few boxes."""
+AROUND_TIMES = (2.0, 8.0)
+"""Of the cost of the first row: what rows may cost that are looked for then."""
 UNLIMITED = 2**62
 PRICED_NODES = 1000
 """After so many, a priced box is split."""
@@ -146,6 +151,7 @@ class ForestSearch:
         try:
             with limited(self._seconds_left(), self.limits.memory_bytes):
                 self.person: PricedPerson = self.packed.cells.person(self.people, self.i, self.packed.kernels.now)
+                self.rules = self.packed.clauses.of_person(self.packed.cells, self.people, self.i, self.packed.kernels.now)
         except LimitReached as reached:
             return self._claim(0.0, self.limits.stop(reached))
         if stopped := self._stopped(self.spent_seconds, self.spent_nodes):  # some row is worth a little more
@@ -161,11 +167,32 @@ class ForestSearch:
         self.state.number[BEST] = min(cost, self.cutoff)
         if self.packed.rules is not None and cost < self.cutoff:
             point = self.packed.rules.completed(self._point())
-            if self.packed.rules.admits(self.people.factual[self.i], point):
-                self._registered(point, math.inf)
-            else:
-                self.state.number[BEST] = self.cutoff
+            if not (self.packed.rules.admits(self.people.factual[self.i], point) and self._registered(point, math.inf)):
+                if claim := self._looked_around(self.state.best[:features].copy(), cost):
+                    return claim
         return self._search()
+
+    def _looked_around(self, cells: NDArray[np.int32], cost: float) -> Claim | None:
+        """Look for a row that the rules admit where those that cost something are in these cells, or that costs not
+        much more; the claim if a limit is reached. What is found is a cutoff; nothing is proven of what is not."""
+        forest, state = self.forest, self.state
+        near = cells_around(forest, self.person, cells)
+        for box, below in ((near, math.inf), *((everything(forest), times * cost) for times in AROUND_TIMES)):
+            state.number[BEST] = min(self.cutoff, below)
+            opened = self.opened(OpenBox(box, no_shares(forest), 0), 0.0)
+            if opened is None:
+                continue
+            self.table, self.stack = opened.table, opened.stack
+            claim = self._advance(AROUND_NODES, None)
+            self.residual = state.number[LEFT_OVER] = math.inf
+            state.count[HEIGHT] = 0
+            if claim is not None:
+                lower = 0.0 if self._one_rounding else None
+                return replace(claim, point=self.found, lower=0.0, lower_any_rounding=lower)
+            if self.found is not None:
+                return None
+        state.number[BEST] = self.cutoff
+        return None
 
     def _search(self) -> Claim:
         """Boxes from the least bound on: first everything, without prices; if that takes long, once more with them,
@@ -277,7 +304,9 @@ class ForestSearch:
             nodes = min(nodes, max(end - int(count[NODES]), 1))
             if self.limits.nodes is not None:
                 nodes = max(1, min(nodes, self.limits.nodes - int(count[NODES])))
-            code = kernels.now.advance(self.forest, self.table, self.person, self.stack, self.state, nodes, self.other)
+            code = kernels.now.advance(
+                self.forest, self.table, self.person, self.stack, self.state, nodes, self.other, self.rules
+            )
             if code == DONE:
                 return None
             if self._enough:
@@ -328,14 +357,18 @@ class ForestSearch:
         assert rules is not None
         if code == LOOK:
             near = rules.completed(self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]])
-            if rules.admits(self.people.factual[self.i], near) and self._registered(near, float(stack.bound[s])):
-                return self._closed()
+            if rules.admits(self.people.factual[self.i], near):
+                if rules.space is None:  # and the kernel has added up its leaves
+                    self._improved(near, float(stack.bound[s]))
+                    return self._closed()
+                if self._registered(near, float(stack.bound[s])):
+                    return self._closed()
             if holds_other(self.forest, stack, s) and (stack.other[s] != stack.near[s]).any():
                 self.other = stack.other[s].copy()  # the nearest row of a larger box is that of this one
                 return True
         below = self.packed.distance(float(self.state.number[BEST]))
         box = stack.least[s], stack.most[s], stack.left[s].reshape(len(self.forest.choice), -1)
-        claim = rules.nearest(self.people.part([self.i]), box, below, self._rest())
+        claim = self._nearest_in(rules.inside(self.people.part([self.i]), box), below)
         self.other_nodes += claim.nodes
         if claim.stop is not None:
             self.stopped = claim.stop
@@ -360,6 +393,23 @@ class ForestSearch:
             return self._closed(float(stack.bound[s]))
         return True
 
+    def _nearest_in(self, inside: People, below: float) -> Claim:
+        """The nearest row in these domains that rules admit and networks accept, if one is nearer than a distance."""
+        rules = self.packed.rules
+        assert rules is not None
+        if rules.networks is None and rules.space is None:
+            known = self.narrowing.nearest(inside)
+            if known is not None:
+                point = known.point if known.lower < below else None
+                lower = known.lower if known.point is None else min(known.lower, below)
+                return Claim(point=point, lower=lower, method="search")
+        return rules.nearest(inside, below, self._rest())
+
+    @cached_property
+    def narrowing(self) -> Narrowing:
+        assert self.packed.rules is not None
+        return Narrowing(self.packed.rules, self.packed.clauses, self.rules, self.packed.kernels.now)
+
     def _closed(self, residual: float = math.inf) -> bool:
         """The box on top is done with; `residual`: what its rows cost at least, if some may be left."""
         self.residual = min(self.residual, residual)
@@ -379,14 +429,16 @@ class ForestSearch:
         c, d = question.conditions
         robust = (question.model.exact_scores(point[None, :]) @ c.T - d >= self.forest.demand[REQUIRED]).all()
         if not robust or question.allows(factual, point) is not None:
-            if self.found is None:
-                self.state.number[BEST] = self.cutoff
             return False
-        cost = self.packed.cost(float(question.measure.between(factual, point)))
+        self._improved(point, bound)
+        return True
+
+    def _improved(self, point: Floats, bound: float) -> None:
+        """The same of a point that is known to be."""
+        cost = self.packed.cost(float(self.packed.question.measure.between(self.people.factual[self.i], point)))
         if self.found is None or cost < self.state.number[BEST]:
             self.state.number[BEST], self.found = cost, point
         self.residual = min(self.residual, bound)
-        return True
 
     def _registered_from_networks(self, point: Floats, bound: float) -> bool:
         """The same of a row of the search for networks, which the trees refuse most often: that is seen by sums."""

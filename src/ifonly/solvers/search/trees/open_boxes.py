@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.solvers.search.trees.kernels.layout import Forest, LeafTable, Stack
+from ifonly.solvers.search.trees.kernels.layout import FREE, Forest, LeafTable, PricedPerson, Stack
 from ifonly.solvers.search.trees.kernels.shares import Shares
 
 Box = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint8]]
@@ -42,6 +42,19 @@ def everything(forest: Forest) -> Box:
     bits = np.arange(64 * forest.sets.shape[1]) < np.where(forest.choice, count, 0)[:, None]
     left = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
     return np.zeros_like(count), count - 1, left, np.zeros(len(count), dtype=np.uint8)
+
+
+def cells_around(forest: Forest, person: PricedPerson, cells: NDArray[np.int32]) -> Box:
+    """The box in which every feature that costs something in these cells is there; all others are free."""
+    (least, most, left, must), cost = everything(forest), person.cost[FREE]
+    dear = cost[forest.start[:-1] + cells] > np.minimum.reduceat(cost, forest.start[:-1])
+    for g in np.flatnonzero(dear).tolist():
+        if forest.choice[g]:
+            left[g] = 0
+            left[g, cells[g] >> 6] = np.uint64(1) << np.uint64(cells[g] & 63)
+        else:
+            least[g] = most[g] = cells[g]
+    return least, most, left, must
 
 
 def no_shares(forest: Forest) -> Shares:

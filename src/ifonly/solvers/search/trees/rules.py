@@ -60,10 +60,12 @@ class RuledBoxes:
             return False
         return self.networks is None or bool(robustly_accepted(self.networks, point[None, :])[0])
 
-    def nearest(self, people: People, box: tuple[Floats, Floats, Floats], below: float, limits: Limits) -> Claim:
-        """The nearest such row of one person, with cells between least and most (choices: left), if one is nearer than
-        a distance."""
-        inside = self._inside(people, *box)
+    def inside(self, people: People, box: tuple[Floats, Floats, Floats]) -> People:
+        """The only person's domains between the cells least and most (choices: left)."""
+        return self._inside(people, *box)
+
+    def nearest(self, inside: People, below: float, limits: Limits) -> Claim:
+        """The nearest such row of one person in these domains, if one is nearer than a distance."""
         if below < math.inf:
             claim = self.solver.nearest_of(inside, below, limits)
         else:
@@ -122,13 +124,17 @@ class RuledBoxes:
     def _interval(self, g: int, least: int, most: int, own: float, lower: float, upper: float) -> tuple[float, float]:
         """The ends of the domain of number g, whose own value and domain these are, between two of its cells: values
         that it can take. The first is above the last where there is none."""
-        costs, cuts, step = self.cells.costs, self.cells.cuts(g), float(self.cells.costs.step[g])
+        cuts = self.cells.cuts(g)
         if least > 0:
             lower = max(lower, math.nextafter(cuts[least - 1], math.inf))
         if most < len(cuts):
             upper = min(upper, float(cuts[most]))
-        grid = self.question.schema.grids.get(g)
-        if grid is not None and lower <= upper and not costs.relative(g):
+        return self.values_between(g, own, lower, upper)
+
+    def values_between(self, g: int, own: float, lower: float, upper: float) -> tuple[float, float]:
+        """The least and the largest value of number g between two numbers."""
+        grid, step = self.question.schema.grids.get(g), float(self.cells.costs.step[g])
+        if grid is not None and lower <= upper and not self.cells.costs.relative(g):
             lower, upper, _ = on_grid(grid, own, (lower, upper), relative=False)
         elif step > 0.0 and lower <= upper:
             first, last = steps_between(own, step, lower, upper)

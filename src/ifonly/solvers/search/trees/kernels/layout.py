@@ -130,6 +130,25 @@ class PricedPerson(NamedTuple):
     """One number, not 0 as soon as time is up (`solvers.search.deadline`): no better point is looked for."""
 
 
+class CellRules(NamedTuple):
+    """Rules as clauses for one person: in every row, one inequality of each holds (constant + sum of terms >= 0)."""
+
+    clause_at: Ints
+    """(clause): where its inequalities begin."""
+    term_at: Ints
+    """(inequality): where its terms begin, one per feature."""
+    feature: Ints
+    weight_at: Ints
+    """(term): where the weights of the columns of its feature begin."""
+    weight: Floats
+    constant: Floats
+    """With what rounding may take from the sum."""
+    largest_at: Ints
+    """(term): where the cells of its feature begin."""
+    largest: Floats
+    """The largest that the term is in each."""
+
+
 class LeafTable(NamedTuple):
     """The trees as far as one person's ball reaches them: leaves as bits, best first, and what each cell costs them."""
 

@@ -53,6 +53,7 @@ from ifonly.solvers.search.trees.kernels.layout import (
     WORD,
 )
 from ifonly.solvers.search.trees.kernels.points import fulfils, has, leaf_of, sums_of
+from ifonly.solvers.search.trees.kernels.rules import follow
 
 EQUAL = 1e-12
 """Relative: costs that are as close as this count as equal."""
@@ -135,7 +136,7 @@ def _has_lost(forest, stack, s):
 
 
 @njit(**ONCE)
-def settle(forest, table, person, stack, state):
+def settle(forest, table, person, stack, state, rules):
     """Look at the box on top: CLOSED, OPEN if it must be split, ASK if its nearest point must be judged by rules,
     ASK_NETWORKS if these may have no row in it.
     """
@@ -143,6 +144,8 @@ def settle(forest, table, person, stack, state):
     if person.most < len(forest.choice) or len(forest.pairs):
         if not _changes(forest, table, person, stack, s):
             return CLOSED
+    if not follow(forest, table, person, stack, s, rules):
+        return CLOSED
     total, cutoff = box_cost(forest, person, stack, s), state.number[BEST] * (1.0 - EQUAL)
     if not max(total, stack.bound[s]) < cutoff:
         return CLOSED
@@ -339,7 +342,7 @@ def begin(forest, table, person, box, bound, stack, state):
 
 
 @njit(**INNER)
-def run(forest, table, person, stack, state, end, other):
+def run(forest, table, person, stack, state, end, other, rules):
     """Look at boxes until none is open, `end` nodes have been, or the stack is full."""
     apart = len(other) > 0
     while state.count[HEIGHT] > 0:
@@ -353,7 +356,7 @@ def run(forest, table, person, stack, state, end, other):
             apart = False
         else:
             state.count[NODES] += 1
-            found = settle(forest, table, person, stack, state)
+            found = settle(forest, table, person, stack, state, rules)
             if found == ASK:
                 return LOOK
             if found == ASK_NETWORKS:
@@ -373,9 +376,9 @@ def run(forest, table, person, stack, state, end, other):
 
 
 @with_cache(SOURCES, **OUTER)
-def advance(forest, table, person, stack, state, nodes, other):
+def advance(forest, table, person, stack, state, nodes, other, rules):
     """Go on for so many nodes. First split the box on top between its nearest point and another (none: empty)."""
-    return run(forest, table, person, stack, state, state.count[NODES] + nodes, other)
+    return run(forest, table, person, stack, state, state.count[NODES] + nodes, other, rules)
 
 
 @with_cache(SOURCES, **OUTER)
