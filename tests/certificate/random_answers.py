@@ -43,11 +43,11 @@ from random_chains import random_chain  # noqa: E402
 from random_problems import random_problem  # noqa: E402
 from random_rules import random_ruled_problem  # noqa: E402
 from random_trees import random_tree_problem  # noqa: E402
-from test_reasons import busy  # noqa: E402
 from test_softmax import random_network  # noqa: E402
 from test_sufficient import random_case  # noqa: E402
 
 from certificate.random_questions import smooth  # noqa: E402
+from test_reasons import busy  # noqa: E402
 
 LIMITS = Limits(seconds=60.0)
 

@@ -294,7 +294,8 @@ def exact_proof(
     Rows on the margin to the last bit are neither returned nor ruled out by the search; exact arithmetic can do both.
     So more than the search's lower bound is tried first, and a row that prevents it is the better answer.
     """
-    from ifonly.certifying.prover import Nearer, Unclosed
+    from ifonly.certifying.nearer import Nearer
+    from ifonly.certifying.prover import Unclosed
 
     witness, upper = found
     for _ in range(NEARER):
@@ -320,7 +321,8 @@ def exact_proof(
 def proof_trees(parts: Parts, lower: float | None, effort: Effort) -> list[Any]:
     """The trees of all alternatives, one after the other."""
     from ifonly.certifying.forest import ForestCells, ForestProver
-    from ifonly.certifying.prover import Nearer, Unclosed
+    from ifonly.certifying.nearer import Nearer
+    from ifonly.certifying.prover import Unclosed
     from ifonly.certifying.prover import prove as prove_leaves
 
     tree: list[Any] = []
