@@ -299,7 +299,9 @@ def probability_of_a_witness() -> bytes:
 def rules_that_follow_from_each_other() -> bytes:
     """Each of 5,000 clauses narrows what the next one is about, in each of 1,000 leaves, whose splits narrow nothing."""
     count = 2_000
-    literal = [{"numbers": [[f"x{k}", 1], [f"x{k + 1}", -1]], "options": [], "constant": [0, 1]} for k in range(count - 1)]
+    literal = [
+        {"numbers": [[f"x{k}", 1], [f"x{k + 1}", -1]], "options": [], "constant": [0, 1]} for k in range(count - 1)
+    ]
     rules = [{"kind": "clause", "any": [one]} for one in literal[::-1]]
     rules.append({"kind": "clause", "any": [{"numbers": [["x0", -2]], "options": [], "constant": [1, 1]}]})
     tree = [*[["number", k, ZERO] for k in range(999)], *[LEAF] * 1_000]

@@ -205,8 +205,8 @@ class Prover:
 
     @cached_property
     def finds_nothing(self) -> bool:
-        """Does the checker find nothing in the ball? Then `known` is None; this takes less, since only literals that the
-        rules decide can contradict each other in a box whose corner is in the ball."""
+        """Does the checker find nothing in the ball? Then `known` is None; this takes less, since only literals that
+        the rules decide can contradict each other in a box whose corner is in the ball."""
         whole = self.narrowed or Box.whole(self.statement)
         region = Region(self.statement, whole, self.radius, hidden=False)
         return region.empty or any(self._contradicts(region, i, side) for (_, i), side in region.extent.sides.items())

@@ -147,7 +147,7 @@ def stated_model(model: Model) -> dict[str, Any] | None:
 
 
 _STATED_SCHEMAS: WeakKeyDictionary[Schema, tuple[ref[Schema], dict[str, Any]]] = WeakKeyDictionary()
-"""Of the schemas that are in use. Equal ones may be written in other words (1 and true): each entry is of one schema."""
+"""Of the schemas that are in use. Equal ones may be written otherwise (1 and true): each entry is of one schema."""
 
 
 def stated_schema(schema: Schema) -> dict[str, Any]:

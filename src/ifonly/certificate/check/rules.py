@@ -61,12 +61,15 @@ class Rules:
     """Which of the limits is the fewest changes that there are, to be proven so."""
     features: tuple[frozenset[int], ...] = ()
     """Of each literal: the features in it."""
-    of_clauses: tuple[frozenset[int], ...] = field(init=False)
-    """Of each clause: the features in it."""
+    clauses_of: dict[int, list[int]] = field(init=False)
+    """Of each feature: the clauses that it is in, by number."""
 
     def __post_init__(self) -> None:
-        own = tuple(frozenset[int]().union(*(self.features[i] for i in clause)) for clause in self.clauses)
-        object.__setattr__(self, "of_clauses", own)
+        found: dict[int, list[int]] = {}
+        for k, clause in enumerate(self.clauses):
+            for g in frozenset[int]().union(*(self.features[i] for i in clause)):
+                found.setdefault(g, []).append(k)
+        object.__setattr__(self, "clauses_of", found)
 
     @property
     def any(self) -> bool:
@@ -198,9 +201,11 @@ def _clauses(statement: Statement, extent: Extent, before: set[int] | None, move
     """Narrow by the clauses with features that moved in the round before (None: by all), or in this one."""
     sides, first, rules = extent.sides, statement.first_literal, statement.rules
     features, new, looked_at = rules.features, set[int](), None if before is None else before | moved
-    for clause, own in zip(rules.clauses, rules.of_clauses, strict=True):
-        if looked_at is not None and looked_at.isdisjoint(own):
-            continue
+    due = (
+        range(len(rules.clauses)) if looked_at is None
+        else sorted({k for g in looked_at for k in rules.clauses_of.get(g, ())})
+    )  # fmt: skip
+    for clause in map(rules.clauses.__getitem__, due):
         statement.meter.tick()
         known = [sides.get((0, first + i)) for i in clause]
         if ACTIVE in known:  # whether that literal can hold is seen below
