@@ -249,11 +249,81 @@ def factors_without_end() -> bytes:
     return packed(data)
 
 
+def _of_first(rows: int, inputs: int) -> dict[str, Any]:
+    """A layer that reads the first of its inputs alone."""
+    return {"weight": [[ONE, *[ZERO] * (inputs - 1)]] * rows, "bias": [TINY] * rows}
+
+
+def equations_that_are_wide_networks() -> bytes:
+    """Six features that may be acted on, each as a network of many neurons: they stand beside each other 64 times."""
+    data = about(reals(7), [layer(1, 7, ZERO, ONE)], [LEAF] * 64)
+    network = [_of_first(300, 7), layer(300, 300, TINY, BIG), layer(1, 300)]
+    common = {"within": ONE, "holding": ZERO, "layers": network}
+    data["question"]["causes"] = [{"feature": f"x{i}", **common} for i in range(1, 7)]
+    return packed(data)
+
+
+def equations_that_are_deep_networks() -> bytes:
+    data = about(reals(7), [layer(1, 7, ZERO, ONE)], [LEAF] * 64)
+    network = [_of_first(1, 7), *[layer(1, 1, (2.0**-20).hex(), TINY)] * 900]
+    data["question"]["causes"] = [{"feature": "x1", "within": ONE, "holding": ZERO, "layers": network}]
+    return packed(data)
+
+
+def smooth(layers: list[Any], name: str, tree: list[Any], **changes: Any) -> dict[str, Any]:
+    data = about(reals(len(layers[0]["weight"][0])), layers, tree, **changes)
+    data["question"]["model"] |= {"kind": "smooth", "activations": [name] * (len(layers) - 1)}
+    return data
+
+
+def smooth_and_wide() -> bytes:
+    """exp at the ends of 800 neurons, in each of 1,000 leaves."""
+    tree = [*[["number", 0, (k / 1000.0).hex()] for k in range(999, 0, -1)], *[LEAF] * 1_000]
+    return packed(smooth([layer(400, 4), layer(400, 400), layer(1, 400)], "tanh", tree, at_least=BIG))
+
+
+def smooth_and_deep() -> bytes:
+    return packed(smooth([layer(1, 1)] * 1_200, "sigmoid", [LEAF], at_least=BIG))
+
+
+def probability_of_a_witness() -> bytes:
+    """exp of the scores of 10,000 classes, which are numbers of 10,000 bits."""
+    data = about(reals(1), [layer(1, 1, BIG, TINY), layer(1, 1, BIG, TINY), layer(10_000, 1, TINY, TINY)], [LEAF])
+    data["question"]["target"] = {"class": 0, "label": "x", "log_odds": (1e4).hex(), "margin": ZERO}
+    data["proof"]["planes"] = []
+    data["witness"], data["claim"] = [TINY], {"lower": ZERO, "upper": ONE}
+    data["proof"]["grid"] = 1_074
+    return packed(data)
+
+
+def rules_that_follow_from_each_other() -> bytes:
+    """Each of 5,000 clauses narrows what the next one is about, in each of 1,000 leaves, whose splits narrow nothing."""
+    count = 2_000
+    literal = [
+        {"numbers": [[f"x{k}", 1], [f"x{k + 1}", -1]], "options": [], "constant": [0, 1]} for k in range(count - 1)
+    ]
+    rules = [{"kind": "clause", "any": [one]} for one in literal[::-1]]
+    rules.append({"kind": "clause", "any": [{"numbers": [["x0", -2]], "options": [], "constant": [1, 1]}]})
+    tree = [*[["number", k, ZERO] for k in range(999)], *[LEAF] * 1_000]
+    return packed(about(reals(count), [layer(1, count)], tree, constraints=rules))
+
+
+def fewest_changes_of_many_features() -> bytes:
+    count = 15_000
+    rule = {"kind": "fewest_changes", "most": 7_000, "uncounted": []}
+    tree = [["change", k] for k in range(5_000)] + [LEAF] * 5_001
+    data = about(reals(count), [layer(1, count)], tree * 2, constraints=[rule], lower=ZERO, at_least=ZERO)
+    data["witness"], data["claim"]["upper"] = [ZERO] * count, ONE
+    return packed(data)
+
+
 BOMBS = [
     nested, empty_lists, spaces, relu_chain, relu_chain_again, number_chain, option_chain, wide, deep, deep_and_wide,
     square, many_features, many_ratios, many_options, coded_options, many_rows, many_constraints, many_transitions, odd_scales,
     many_leaves, long_name, many_models_of_many_depths, many_planes_of_many_classes, sides_of_many_numbers,
     contrasts_that_are_hard_to_meet, many_sets_of_many_cases, factors_without_end,
+    equations_that_are_wide_networks, equations_that_are_deep_networks, smooth_and_wide, smooth_and_deep,
+    probability_of_a_witness, rules_that_follow_from_each_other, fewest_changes_of_many_features,
 ]  # fmt: skip
 
 CHILD = """

@@ -1,12 +1,14 @@
 """Random questions as people ask them, each with its certificates and what `explain` answers.
 
-    IFONLY_CERTIFICATES=1000 python -m pytest -n 0 -q -s tests/certificate/test_answers.py
+    IFONLY_CERTIFICATES=1000 python -m pytest --all -n 0 -q -s tests/certificate/test_answers.py
 
-prints how many of each kind are VALID, how many are within 1e-6 of the answer, and why the others are not.
+prints how many of each kind are VALID, how many are within 1e-6 of the answer, and why the others are not
+(IFONLY_FIRST: from this number on).
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -22,13 +24,15 @@ from ifonly import (
     Explainer,
     IfonlyError,
     Limits,
+    Network,
     NoneExists,
     ProbabilityTarget,
     Query,
     certify,
 )
+from ifonly.causes import ModelEquation
 from ifonly.certificate.format import Certificate
-from ifonly.certifying import certify_diverse, certify_reason, certify_recourse
+from ifonly.certifying import certify_diverse, certify_none, certify_reason, certify_recourse
 from ifonly.problem import Question
 from ifonly.problem.sufficiency import Sufficiency
 
@@ -43,16 +47,17 @@ from test_softmax import random_network  # noqa: E402
 from test_sufficient import random_case  # noqa: E402
 
 from certificate.random_questions import smooth  # noqa: E402
+from test_reasons import busy  # noqa: E402
 
 LIMITS = Limits(seconds=60.0)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Certificates, and the answer that each is of (None: a reason)."""
+    """Certificates, and how far away the nearest row of each is (infinity: none exists; None: nothing to compare)."""
 
     certificates: tuple[Certificate, ...]
-    answers: tuple[Answer | None, ...]
+    distances: tuple[float | None, ...]
 
 
 def _question(seed: int) -> tuple[Question, Any]:
@@ -78,7 +83,7 @@ def several_models(seed: int, *, some: bool = False, curved: bool = False) -> As
     query = _query(question, others)
     explainer, row = Explainer(question.model).using(limits=LIMITS), question.schema.row(problem.points[0])
     certificate = certify(explainer, row, query)
-    return Asked((certificate,), (explainer.explain(row, query),))
+    return Asked((certificate,), (_distance(explainer.explain(row, query)),))
 
 
 def fewest_first(seed: int) -> Asked:
@@ -86,7 +91,7 @@ def fewest_first(seed: int) -> Asked:
     explainer, row = Explainer(question.model).using(limits=LIMITS), question.schema.row(points[0])
     query = _query(question, fewest_first=True)
     certificate = certify(explainer, row, query)
-    return Asked((certificate,), (explainer.explain(row, query),))
+    return Asked((certificate,), (_distance(explainer.explain(row, query)),))
 
 
 def diverse(seed: int) -> Asked:
@@ -98,7 +103,7 @@ def diverse(seed: int) -> Asked:
     made = certify_diverse(explainer, row, how, query)
     found = explainer.explain_diverse(row, how, query)
     ended = [found.ended] if isinstance(found.ended, NoneExists) else []
-    return Asked(made, (*found, *ended))
+    return Asked(made, tuple(map(_distance, (*found, *ended))))
 
 
 def probability(seed: int) -> Asked:
@@ -110,7 +115,7 @@ def probability(seed: int) -> Asked:
     query = _query(replace(question, model=model, target=ProbabilityTarget(label, at_least=share)))
     explainer, row = Explainer(model).using(limits=LIMITS), question.schema.row(points[0])
     certificate = certify(explainer, row, query)
-    return Asked((certificate,), (explainer.explain(row, query),))
+    return Asked((certificate,), (_distance(explainer.explain(row, query)),))
 
 
 def reason(seed: int) -> Asked:
@@ -122,9 +127,23 @@ def reason(seed: int) -> Asked:
     return Asked((certify_reason(explainer, case.model.schema.row(case.point), asked),), (None,))
 
 
-def recourse(seed: int, *, trees: bool = False) -> Asked:
-    """Linear equations, tables and trees; `trees`: they decide, too."""
+def none_exists(seed: int) -> Asked:
+    """Why there is none: what is blamed leaves no row, and the nearest row of each relaxation."""
+    question, row, constraints = busy(seed, finite=True)
+    explainer, query = Explainer(question.model).using(limits=LIMITS), _query(question, tuple(constraints))
+    answer = explainer.explain(row, query)
+    if not isinstance(answer, NoneExists) or answer.reasons is None:
+        raise IfonlyError("not drawn")
+    made = certify_none(explainer, row, query)
+    distances = [one.distance if one.proven else None for one in answer.reasons.relaxations]
+    return Asked(made, (math.inf, *distances, *[None] * (len(made) - 1 - len(distances))))
+
+
+def recourse(seed: int, *, trees: bool = False, networks: bool = False) -> Asked:
+    """Linear equations, tables and trees; `trees`: they decide, too; `networks`: some equation is a network."""
     case = causal_case(seed, 4, trees=trees, kinds=3 + seed % 2)
+    if networks and not any(_is_network(one) for one in case.causes.equations.values()):
+        raise IfonlyError("not drawn")
     names = case.model.classes
     decided = case.model.decide(case.model.scores(case.schema.read(case.person)[None, :]))[0]
     query = Query(target=names[1 - decided], distance=case.distance, constraints=case.constraints)
@@ -132,7 +151,16 @@ def recourse(seed: int, *, trees: bool = False) -> Asked:
         query = replace(query, constraints=(*query.constraints, "at most 2 changes"))
     explainer = Explainer(case.model).using(limits=LIMITS, reasons=False)
     certificate = certify_recourse(explainer, case.person, case.causes, query)
-    return Asked((certificate,), (explainer.recourse(case.person, case.causes, query).answer,))
+    return Asked((certificate,), (_distance(explainer.recourse(case.person, case.causes, query).answer),))
+
+
+def _is_network(equation: Any) -> bool:
+    return isinstance(equation, ModelEquation) and isinstance(equation.model, Network)
+
+
+def _distance(answer: Answer) -> float | None:
+    """Of the row that is named. Rows on the margin are decided by exact arithmetic: nothing to compare with."""
+    return answer.upper if answer.stop is None or answer.stop.is_limit else None
 
 
 def _query(question: Question, others: tuple[Any, ...] = (), **more: Any) -> Query:
@@ -148,8 +176,10 @@ KINDS: dict[str, Callable[[int], Asked]] = {
     "diverse sets": diverse,
     "probability of one of several": probability,
     "sufficient reasons": reason,
+    "why there is none": none_exists,
     "recourse": recourse,
     "recourse where trees decide": lambda seed: recourse(seed, trees=True),
+    "recourse through networks": lambda seed: recourse(seed, networks=True),
 }
 
 

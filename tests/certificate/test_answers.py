@@ -18,11 +18,12 @@ from certificate.javascript import agree, agree_on
 from certificate.random_answers import KINDS, asked
 from certificate.samples import restamped
 from certificate.test_mutation import others, places, put
-from ifonly import Answer, check
+from ifonly import check
 
 COUNT = int(os.environ.get("IFONLY_CERTIFICATES", "0"))
 MUTATIONS = int(os.environ.get("IFONLY_MUTATIONS", "0"))
-SEEDS = range(COUNT or 4)
+FIRST = int(os.environ.get("IFONLY_FIRST", "0"))
+SEEDS = range(FIRST, FIRST + (COUNT or 4))
 EXPECTED = ("cannot state", "not drawn", "already", "no reason", "narrower than twice", "breaks",
             "here is no proof", "time limit", "on the threshold")  # fmt: skip
 """What is refused, and why: models of other kinds; questions that have no answer to prove, or rows within rounding."""
@@ -32,19 +33,20 @@ EXPECTED = ("cannot state", "not drawn", "already", "no reason", "narrower than 
 @pytest.mark.parametrize("kind", KINDS)
 def test_they_are_valid_and_as_sharp_as_the_answer(kind: str, tmp_path: Path) -> None:
     seen: Counter[str] = Counter()
-    made = []
-    for seed, one in asked(kind, SEEDS):
+    made, wrong = [], []
+    for seed, one in asked(kind, SEEDS if kind != "why there is none" or COUNT else range(24)):
         if isinstance(one, str):
-            assert any(words in one for words in EXPECTED), (seed, one)
             seen[f"refused: {one[:60]}"] += 1
+            wrong += [] if any(words in one for words in EXPECTED) else [(seed, one)]
             continue
-        for certificate, answer in zip(one.certificates, one.answers, strict=True):
+        for certificate, distance in zip(one.certificates, one.distances, strict=True):
             checked = check(certificate)
-            assert checked.valid, (seed, checked.failure)
-            assert not untruth(certificate.data), seed
-            seen["sharp" if _is_sharp(checked, answer) else f"far: {seed} {checked.lower} {answer}"] += 1
+            false = untruth(certificate.data)
+            wrong += [] if checked.valid and not false else [(seed, checked.failure or false)]
+            seen["sharp" if _is_sharp(checked, distance) else f"far: {seed} {checked.lower} {distance}"] += 1
             made.append(certificate)
     print(kind, dict(seen))
+    assert not wrong
     assert set(agree_on(made, tmp_path)) == {"VALID"}
     assert sum(words.startswith("far") for words in seen) <= 0.02 * len(made)
 
@@ -87,12 +89,10 @@ def test_the_statement_says_it_in_words(kind: str, expected: str) -> None:
     raise AssertionError(f"no certificate says '{expected}'")
 
 
-def _is_sharp(checked: Any, answer: Answer | None) -> bool:
-    if answer is None or (answer.stop is not None and not answer.stop.is_limit):
-        return True  # rows on the margin are decided by exact arithmetic
-    if answer.upper == math.inf:
-        return checked.lower == math.inf
-    return checked.lower >= answer.upper - 1e-6 * max(answer.upper, 1.0)
+def _is_sharp(checked: Any, distance: float | None) -> bool:
+    if distance is None or distance == math.inf:
+        return distance is None or checked.lower == math.inf
+    return checked.lower >= distance - 1e-6 * max(distance, 1.0)
 
 
 @pytest.mark.long(keep=1)

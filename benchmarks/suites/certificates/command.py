@@ -30,7 +30,7 @@ from benchmarks.terminal import console, folder_options, listed
 @click.option("--arithmetic", is_flag=True, help="Instead: the checker's inner loop in other arithmetics.")
 @click.option("--collection", type=click.IntRange(1), help="Instead: so many people per data set in one file.")
 @click.option("--ruled", type=click.IntRange(1), help="Instead: so many people, with shipped rules and of forests.")
-@click.option("--only", default="", help="Of --ruled: data sets and models with this text, such as 'compas forest'.")
+@click.option("--only", default="", help="Of --ruled and --largest: names with this text, such as 'compas forest'.")
 @click.option("--largest", type=float, help="Instead: the largest proof that is written in so many seconds.")
 @click.option("--budget", type=float, help="Seconds that the search may take for a row (default: any).")
 @folder_options
@@ -66,7 +66,7 @@ def command(
     elif ruled is not None:
         ruled_questions.run(ruled, only, console())
     elif largest is not None:
-        largest_proof.run(largest, console())
+        largest_proof.run(largest, only, console())
     elif count is None:
         made = costs.reference(cases, tuple(archs.split(",")), names, rows, budget)
         costs.run(made, None, results / "certificates.csv", console())

@@ -68,9 +68,16 @@ class Certificate:
     @cached_property
     def content(self) -> bytes:
         """The bytes of the file; stored as it is where compression would make too little of it to be read again."""
-        text = canonical(self.data)
-        packed = zlib.compress(text, 6)
-        return packed if len(text) <= most_text(len(packed)) else zlib.compress(text, 0)
+        return packed(canonical(self.data))
+
+    @classmethod
+    def stamped(cls, data: dict[str, Any], **texts: bytes) -> Certificate:
+        """The certificate with these entries and their stamp. `texts`: what is written of some of them already."""
+        parts = {key: texts[key] if key in texts else canonical(value) for key, value in data.items()}
+        digest = hashlib.sha256(_joined(parts)).hexdigest()
+        made = cls({**data, "sha256": digest})
+        made.__dict__["content"] = packed(_joined({**parts, "sha256": canonical(digest)}))
+        return made
 
     def save(self, path: str | Path) -> None:
         """Write the certificate, all of it or nothing."""
@@ -85,6 +92,17 @@ class Certificate:
     def from_bytes(cls, content: bytes) -> Certificate:
         """The inverse of `content`; refuses what is not a certificate, is too large, or was damaged."""
         return cls(read_text(unpacked(content)))
+
+
+def _joined(parts: dict[str, bytes]) -> bytes:
+    """An object of entries that are canonical JSON."""
+    return b"{" + b",".join(canonical(key) + b":" + parts[key] for key in sorted(parts)) + b"}"
+
+
+def packed(text: bytes) -> bytes:
+    """The bytes of a file with this JSON."""
+    compressed = zlib.compress(text, 6)
+    return compressed if len(text) <= most_text(len(compressed)) else zlib.compress(text, 0)
 
 
 def file_text(path: str | Path) -> bytes:

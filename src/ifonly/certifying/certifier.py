@@ -32,7 +32,7 @@ from ifonly.certificate.check.checker import (
 )
 from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
-from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, canonical, stamp
+from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, canonical
 from ifonly.certifying.effort import Effort, ProofBudget, Verification, within_limits
 from ifonly.certifying.statement import (
     NO_EXTRAS,
@@ -249,12 +249,13 @@ class Certifier:
         self, question_data: dict[str, Any], statement: Statement, claim: Claim, stated: Stated, proof: dict[str, Any]
     ) -> Certificate:
         lower, witness, upper = stated
+        question = canonical(question_data)
         deployed = None if witness is None else deployed_answer(self.deployed.joint, np.array(witness)).to_data()
         data: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
             "made_by": f"ifonly {claim.method}",
-            "question": json.loads(canonical(question_data)),  # a copy: what is stated of a model is kept
+            "question": json.loads(question),  # a copy: what is stated of a model is kept
             "claim": {"lower": None if lower is None else lower.hex(), "upper": None if upper is None else upper.hex()},
             "witness": None if witness is None else [v.hex() for v in witness],
             "deployed": deployed,
@@ -265,7 +266,7 @@ class Certifier:
                 **proof,
             },
         }
-        certificate = Certificate({**data, "sha256": stamp(data)})
+        certificate = Certificate.stamped(data, question=question)
         if len(certificate.content) > MAX_BYTES:
             raise UnsupportedQuestion(
                 f"The proof takes {len(certificate.content) >> 20} MiB; a certificate has at most {MAX_BYTES >> 20}."
@@ -294,7 +295,8 @@ def exact_proof(
     Rows on the margin to the last bit are neither returned nor ruled out by the search; exact arithmetic can do both.
     So more than the search's lower bound is tried first, and a row that prevents it is the better answer.
     """
-    from ifonly.certifying.prover import Nearer, Unclosed
+    from ifonly.certifying.nearer import Nearer
+    from ifonly.certifying.prover import Unclosed
 
     witness, upper = found
     for _ in range(NEARER):
@@ -320,7 +322,8 @@ def exact_proof(
 def proof_trees(parts: Parts, lower: float | None, effort: Effort) -> list[Any]:
     """The trees of all alternatives, one after the other."""
     from ifonly.certifying.forest import ForestCells, ForestProver
-    from ifonly.certifying.prover import Nearer, Unclosed
+    from ifonly.certifying.nearer import Nearer
+    from ifonly.certifying.prover import Unclosed
     from ifonly.certifying.prover import prove as prove_leaves
 
     tree: list[Any] = []

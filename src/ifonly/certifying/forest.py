@@ -24,7 +24,8 @@ from ifonly.certificate.check.statement import MAXIMUM, SQUARED, Statement
 from ifonly.certificate.check.trees import beyond, closes, floor_change
 from ifonly.certifying.effort import Effort
 from ifonly.certifying.leaves import Leaves, NetworkFloats
-from ifonly.certifying.prover import MOST_SPLITS, Prover, Unclosed, raise_if_nearer
+from ifonly.certifying.nearer import raise_if_nearer
+from ifonly.certifying.prover import MOST_SPLITS, Prover, Unclosed
 from ifonly.resources import check_limits
 
 CANDIDATES = 8

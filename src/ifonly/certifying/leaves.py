@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ class NetworkFloats:
         counts = [0] + [size * before for size, before in zip(sizes[1:], sizes, strict=False)]
         index[layout.WEIGHT_AT, 1:layers] = np.cumsum(counts)[:-1]
         index[layout.BIAS_AT, :layers] = [0, *np.cumsum(sizes)[:-1].tolist()]
-        self.index = index
+        self.index, self.starts = index, starts[:-1]
         grid = statement.grid
         self.layers = [
             (_wide(rows, bits, before), floats_of_rows([bias], bits + grid)[0])
@@ -94,6 +95,9 @@ class NetworkFloats:
         self.first = np.ascontiguousarray(
             floats_of_rows([c for part in columns for c in part], statement.exponents[0]).T
         )
+        largest = [np.abs(self.first[:, begin:end]).max(axis=1) for begin, end in pairwise(starts)]
+        self.most = np.array(largest).T * np.where(index[layout.CHOICE, :features], 2.0, 1.0)
+        """Neuron of the first layer, feature: what a change of the feature, or of a number by 1, adds to it at most."""
         self.products = products_of([starts[-1], *sizes])
         self.feeds = np.concatenate([np.zeros(0), *(np.abs(weight).sum(axis=0) for weight, _ in self.layers[1:])])
         """Of each hidden neuron: the sizes of the weights that it has in the next layer."""
@@ -169,10 +173,7 @@ class Leaves:
             with np.errstate(divide="ignore", invalid="ignore"):
                 reach = np.sqrt(most / price[0]) if statement.norm == SQUARED else most / price[0]
             far = np.minimum(far, np.where(price[0] > 0.0, reach, np.inf))
-        work = np.abs(z)
-        for g in range(len(far)):
-            mine = np.abs(network.first[:, network.index[layout.START, g] : network.index[layout.START, g + 1]])
-            work = work + (2.0 * mine.max(axis=1) if network.index[layout.CHOICE, g] else far[g] * mine[:, 0])
+        work = np.abs(z) + network.most @ np.where(network.index[layout.CHOICE, : len(far)], 1.0, far)
         grain = 2.0 ** (2 - statement.grid)  # the checker rounds splits, reaches and bounds to its grid
         rounded = grain * (1.0 + np.abs(network.first).sum(axis=1))
         works, grains = [work], [rounded]
@@ -237,13 +238,12 @@ class Leaves:
 
     def floats_of(self, extent: Extent) -> tuple[Floats, Floats, Bytes, Bytes]:
         """Ends of numbers, options that are left, and sides of ReLUs."""
-        grid, starts = self.statement.grid, self.proof_question.index[layout.START]
-        low, high = (np.array([_float(v, grid) for v in ends]) for ends in (extent.low, extent.high))
+        one, starts, before = 1 << self.statement.grid, self.network.starts, self.statement.starts
+        low, high = (np.array([v / one if v else 0.0 for v in ends]) for ends in (extent.low, extent.high))
         mask, side = np.zeros_like(self.mask), np.zeros(self.hidden, dtype=np.uint8)
-        for g, options in enumerate(extent.options):
-            mask[[starts[g] + option for option in options]] = 1
+        mask[[start + option for start, options in zip(starts, extent.options, strict=True) for option in options]] = 1
         for (layer, neuron), which in extent.sides.items():
-            side[self.proof_question.index[layout.BIAS_AT, layer] + neuron] = which
+            side[before[layer] + neuron] = which
         return low, high, mask, side
 
     def _walk(

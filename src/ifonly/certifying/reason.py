@@ -18,7 +18,8 @@ from ifonly.certifying.certificates import ClaimingExplainer
 from ifonly.certifying.certifier import Certifier, Parts, proof_trees
 from ifonly.certifying.effort import Effort, Verification, within_limits
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
-from ifonly.certifying.prover import Nearer, Unclosed
+from ifonly.certifying.nearer import Nearer
+from ifonly.certifying.prover import Unclosed
 from ifonly.certifying.statement import StatedExtras, hexes
 from ifonly.errors import UnsupportedQuestion
 from ifonly.problem.sufficiency import Sufficiency, sufficiency_of

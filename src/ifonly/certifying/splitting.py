@@ -10,9 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.certificate.check.box import Extent
 from ifonly.certificate.check.region import Item, Region
 from ifonly.certificate.check.rules import ACTIVE
 from ifonly.certificate.check.schema import StatedChoice
+from ifonly.certificate.check.statement import Statement
 from ifonly.certifying.leaves import Leaves, Solution, on_grid, place
 
 Floats = NDArray[np.float64]
@@ -190,15 +192,12 @@ class Splitting:
     def _rule_split(self, y: NDArray[np.float64]) -> list[Any] | None:
         """A split on a rule that the solution breaks: on a literal of a clause, or on whether a feature changes."""
         region, statement = self.region, self.region.statement
-        rules, first = statement.rules, statement.first_literal
+        rules = statement.rules
         if not rules.any:
             return None
-        values, sides = self.relaxed.literals(y), region.extent.sides
-        for clause in rules.clauses:
-            if not any(sides.get((0, first + i)) == ACTIVE or values[i] >= -1e-9 for i in clause):
-                open_ones = [i for i in clause if (0, first + i) not in sides]
-                if open_ones:
-                    return ["relu", 0, first + max(open_ones, key=lambda i: float(values[i]))]
+        broken = _broken_clause(statement, region.extent, self.relaxed.literals(y))
+        if broken is not None:
+            return broken
         moving = self._moving(y)
         for g, partner in rules.partners:
             if g in moving and partner not in moving:
@@ -248,6 +247,37 @@ class Splitting:
                 if low < 0 < high and (layer or i < first):
                     return ["relu", layer, i]
         return None
+
+
+def split_of_solution(relaxed: FloatRelaxed, extent: Extent, radius: int | None) -> list[Any] | None:
+    """A split at what the relaxation's solution breaks of the rules, or at a ReLU whose chord is above it there."""
+    statement = relaxed.leaves.statement
+    broken = _broken_clause(statement, extent, relaxed.literals(relaxed.solution.y))
+    if broken is not None:
+        return broken
+    if statement.rules.limits or statement.rules.partners:
+        region = Region(statement, extent, radius, hidden=False)
+        return None if region.empty else Splitting(region, relaxed, relaxed.in_columns(region)).at_solution()
+    worst = relaxed.worst_relu(relaxed.solution.y)
+    if worst is not None:
+        return ["relu", *worst]
+    y, starts = relaxed.solution.y, relaxed.leaves.network.starts
+    for g, (start, options) in enumerate(zip(starts, extent.options, strict=True)):
+        shares = y[start : start + len(statement.option_costs[g])]
+        if len(options) > 1 and bool(((shares > 1e-9) & (shares < 1.0 - 1e-9)).any()):
+            return ["option", g, min(options, key=statement.option_costs[g].__getitem__)]
+    return None
+
+
+def _broken_clause(statement: Statement, extent: Extent, values: Floats) -> list[Any] | None:
+    """A split on the literal that comes nearest to holding, of the first clause in which none does."""
+    sides, first = extent.sides, statement.first_literal
+    for clause in statement.rules.clauses:
+        if not any(sides.get((0, first + i)) == ACTIVE or values[i] >= -1e-9 for i in clause):
+            open_ones = [i for i in clause if (0, first + i) not in sides]
+            if open_ones:
+                return ["relu", 0, first + max(open_ones, key=lambda i: float(values[i]))]
+    return None
 
 
 def _not_below(change: int, grid: int) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,9 +146,20 @@ def stated_model(model: Model) -> dict[str, Any] | None:
     return _STATED[function]
 
 
+_STATED_SCHEMAS: WeakKeyDictionary[Schema, tuple[ref[Schema], dict[str, Any]]] = WeakKeyDictionary()
+"""Of the schemas that are in use. Equal ones may be written otherwise (1 and true): each entry is of one schema."""
+
+
 def stated_schema(schema: Schema) -> dict[str, Any]:
     """The schema as a certificate states it: without rules and translations, and what is there does not become
     missing."""
+    known = _STATED_SCHEMAS.get(schema)
+    if known is None or known[0]() is not schema:
+        known = _STATED_SCHEMAS[schema] = ref(schema), _written_schema(schema)
+    return known[1]
+
+
+def _written_schema(schema: Schema) -> dict[str, Any]:
     features = [replace(f, translations={}) for f in schema.features]
     there = [replace(f, missing=False) if isinstance(f, Numeric) else f for f in features]
     return schema_to_json(Schema(there, schema.columns))

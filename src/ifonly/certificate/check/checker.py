@@ -23,7 +23,7 @@ from typing import Any
 from ...errors import FileError
 from ...printing import escaped, is_printable, json_object, lines
 from ..format import Certificate, canonical, canonical_in_steps, file_text, read_text
-from .box import Box
+from .box import Box, Extent
 from .multipliers import ShownBounds, check_steps, read_multipliers
 from .reading import CheckBudget, Refusal, Stopped, entries, listed, number, scaled, whole
 from .reasons import StatedReason, check_contrasts, read_question
@@ -287,10 +287,11 @@ def row_refusal(statement: Statement, point: tuple[float, ...]) -> str:
 class TreeWalk:
     """The way through a tree, given in preorder."""
 
-    def __init__(self, statement: Statement, radius: int | None) -> None:
+    def __init__(self, statement: Statement, radius: int | None, narrowed: Extent | None = None) -> None:
+        """`narrowed`: what the rules leave of the whole space, where that is known."""
         self.statement, self.radius = statement, radius
         self.nodes = self.leaves = 0
-        whole_region = Region(statement, Box.whole(statement), radius)
+        whole_region = Region(statement, narrowed or Box.whole(statement), radius)
         self.known: Bounds | None = None if whole_region.empty else whole_region.bounds
         """Bounds over the whole ball: they hold in every leaf. None: nothing is left in the ball."""
         self.in_reach: list[list[Reach]] = [] if statement.forest is None else within_reach(statement, radius)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from operator import itemgetter
 
+RATIO_BITS = 1_000
+"""A cost over a gain of so many bits is no number that floating point takes for 0."""
 Tick = Callable[[], None] | None
 
 
@@ -55,8 +57,9 @@ def greedy(constant: int, gains: list[tuple[int, int]], budget: int, tick: Tick 
 
 def _at_price(constant: int, gains: list[tuple[int, int]], budget: int) -> int:
     left, total = budget, constant
-    shift = max([gain for _, gain in gains], default=1).bit_length()
-    for cost, gain in sorted(gains, key=lambda pair: (pair[0] << shift) / (pair[1] << 64)):
+    shift = max(max([gain for _, gain in gains], default=1).bit_length() - RATIO_BITS, 0)
+    ratios = [((cost << shift) / gain, cost, gain) for cost, gain in gains]
+    for _, cost, gain in sorted(ratios):
         if cost > left:
             more = sum([mine for c, g in gains if (mine := cost * g - gain * c) > 0])
             return constant - (-(more + gain * budget) // cost)

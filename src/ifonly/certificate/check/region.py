@@ -62,6 +62,9 @@ class Region:
         self.statement, self.radius = statement, radius
         self.extent = box.extent(statement.meter) if isinstance(box, Box) else box
         self.items: list[Item] = []
+        self.moves: list[tuple[int, int, int, int, int]] = []
+        """Of each number among them: its column, how far it goes up, what that costs, and the same down."""
+        self.choices: list[Item] = []
         self.columns: list[tuple[int, ...]] = []
         self.corner: list[int] = []
         self.corner_costs: list[int] = []
@@ -132,18 +135,21 @@ class Region:
     def _add_number(self, g: int) -> None:
         statement, corner = self.statement, self.corner[g]
         low, high = self.extent.low[g], self.extent.high[g]
-        if corner > 0:  # only away from the factual
-            rates = (statement.rates[g], statement.rates[g])
-        else:
-            rates = (statement.rates[g] if corner == 0 else statement.rates_down[g], statement.rates_down[g])
-        up, down = (self._reach(g, abs(corner), rate) for rate in rates)
+        if low == high:
+            return
+        rate, rate_down = statement.rates[g], statement.rates_down[g]
+        if corner:  # only away from the factual
+            rate = rate_down = rate if corner > 0 else rate_down
+        up = self._reach(g, abs(corner), rate)
+        down = up if rate == rate_down else self._reach(g, abs(corner), rate_down)
         high = high if up is None else min(high, corner + up)
         low = low if down is None else max(low, corner - down)
         low, high = statement.domains[g].inward(low, high)
         if low < high:
             jump = 0 if corner or g in self.extent.changed else statement.jumps[g]
-            item = Item(g, len(self.columns), high - corner, corner - low, *rates, jump, abs(corner), (), ())
-            self.items.append(item)
+            place, up, down = len(self.columns), high - corner, corner - low
+            self.items.append(Item(g, place, up, down, rate, rate_down, jump, abs(corner), (), ()))
+            self.moves.append((place, up, jump + rate * up, down, jump + rate_down * down))
             self.columns.append(statement.columns[g][0])
 
     def _reach(self, g: int, moved: int, rate: int) -> int | None:
@@ -171,7 +177,8 @@ class Region:
                 kept.append((option, beyond))
         if kept:
             costs, options = tuple(c for _, c in kept), tuple(o for o, _ in kept)
-            self.items.append(Item(g, len(self.columns), 0, 0, 0, 0, 0, 0, costs, options))
+            self.choices.append(Item(g, len(self.columns), 0, 0, 0, 0, 0, 0, costs, options))
+            self.items.append(self.choices[-1])
             for option in options:
                 statement.meter.tick()
                 self.columns.append(tuple(a - b for a, b in zip(columns[option], columns[corner], strict=True)))
@@ -333,17 +340,16 @@ class Region:
         """The largest value of  constant + a.y  over box and ball, or a little more."""
         grid, tick = self.statement.grid, self._tick
         gains: list[tuple[int, int]] = []
-        for item in self.items:
+        for place, up, cost_up, down, cost_down in self.moves:
             if tick is not None:
                 tick()
-            if item.options:
-                gains += hull([(c, v << grid) for c, v in zip(item.costs, item.of(a), strict=True) if v > 0], tick)
-            else:
-                v = a[item.first]
-                reach = item.up if v > 0 else item.down
-                if v and reach:
-                    rate = item.rate if v > 0 else item.rate_down
-                    gains.append((item.jump + rate * reach, abs(v) * reach))
+            v = a[place]
+            if v > 0 and up:
+                gains.append((cost_up, v * up))
+            elif v < 0 and down:
+                gains.append((cost_down, -v * down))
+        for item in self.choices:
+            gains += hull([(c, v << grid) for c, v in zip(item.costs, item.of(a), strict=True) if v > 0], tick)
         total = constant + sum(gain for _, gain in gains)
         if self.budget is None or self.statement.norm == MAXIMUM or total < 0:
             return total

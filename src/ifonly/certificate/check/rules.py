@@ -8,8 +8,9 @@ at most its `room`, which is added wherever a box is narrowed.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ...printing import quoted
@@ -60,6 +61,15 @@ class Rules:
     """Which of the limits is the fewest changes that there are, to be proven so."""
     features: tuple[frozenset[int], ...] = ()
     """Of each literal: the features in it."""
+    clauses_of: dict[int, list[int]] = field(init=False)
+    """Of each feature: the clauses that it is in, by number."""
+
+    def __post_init__(self) -> None:
+        found: dict[int, list[int]] = {}
+        for k, clause in enumerate(self.clauses):
+            for g in frozenset[int]().union(*(self.features[i] for i in clause)):
+                found.setdefault(g, []).append(k)
+        object.__setattr__(self, "clauses_of", found)
 
     @property
     def any(self) -> bool:
@@ -189,21 +199,34 @@ def _leave(statement: Statement, extent: Extent, g: int, moved: set[int]) -> boo
 
 def _clauses(statement: Statement, extent: Extent, before: set[int] | None, moved: set[int]) -> bool:
     """Narrow by the clauses with features that moved in the round before (None: by all), or in this one."""
-    sides, first, features = extent.sides, statement.first_literal, statement.rules.features
-    new = set[int]()
-    for clause in statement.rules.clauses:
+    sides, first, rules = extent.sides, statement.first_literal, statement.rules
+    features, new, looked_at = rules.features, set[int](), None if before is None else before | moved
+    due = (
+        range(len(rules.clauses)) if looked_at is None
+        else sorted({k for g in looked_at for k in rules.clauses_of.get(g, ())})
+    )  # fmt: skip
+    for clause in map(rules.clauses.__getitem__, due):
         statement.meter.tick()
-        if before is not None and all(before.isdisjoint(features[i]) and moved.isdisjoint(features[i]) for i in clause):
+        known = [sides.get((0, first + i)) for i in clause]
+        if ACTIVE in known:  # whether that literal can hold is seen below
             continue
-        possible = [i for i in clause if sides.get((0, first + i)) != INACTIVE and _largest(statement, extent, i) >= 0]
+        free = (i for i, side in zip(clause, known, strict=True) if side is None)
+        possible = [*islice((i for i in free if _largest(statement, extent, i) >= 0), 2)]  # a third says no more
         if not possible:
             return False
-        if len(possible) == 1 and (0, first + possible[0]) not in sides:
+        if len(possible) == 1:
             sides[0, first + possible[0]] = ACTIVE
             new.add(possible[0])
     for (layer, place), side in list(sides.items()):
         i = place - first
-        if layer or i < 0 or not (before is None or i in new or before & features[i] or moved & features[i]):
+        if layer or i < 0:
+            continue
+        if (
+            looked_at is not None
+            and i not in new
+            and looked_at.isdisjoint(features[i])
+            and moved.isdisjoint(features[i])
+        ):
             continue
         if not _cut(statement, extent, i, side, moved):
             return False

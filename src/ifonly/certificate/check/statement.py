@@ -462,18 +462,22 @@ def _option_costs(statement: Statement, g: int, before: float) -> tuple[int, ...
         return ()
     if g in statement.follows:
         return (0,) * len(feature.options)
-    result, known = [], dict[Fraction, int]()
+    own, costs, known = int(before), statement.costs, dict[tuple[bool, int] | int, int]()
+
+    def cost(option: int) -> int:
+        statement.meter.tick()
+        size = costs.option_change(g, feature.kind, own, option, statement.scales[g])
+        part = statement.weights[g] * (statement.jump + statement.rate * size)
+        return _floor(part * part if statement.norm == SQUARED else part, n, statement.cost_unit)
+
+    result = []
     for option in range(len(feature.options)):
-        size = statement.costs.option_change(g, feature.kind, int(before), option, statement.scales[g])
-        if size not in known or option == int(before):
-            statement.meter.tick()
-            part = statement.weights[g] * (statement.jump * (option != int(before)) + statement.rate * size)
-            cost = _floor(part * part if statement.norm == SQUARED else part, n, statement.cost_unit)
-            if option == int(before):
-                result.append(0)
-                continue
-            known[size] = cost
-        result.append(known[size])
+        listed_one = (g, own, option) in costs.transitions
+        moved = abs(option - own) if feature.kind == "ordinal" else 1
+        key = option if listed_one else (option > own, moved)  # of those that cost the same, one is worked out
+        if option != own and key not in known:
+            known[key] = cost(option)
+        result.append(known[key] if option != own else 0)
     return tuple(result)
 
 
