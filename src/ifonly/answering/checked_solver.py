@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ifonly.answering.checked_results import CheckedResults
 from ifonly.answering.probability_planes import ProbabilityQuestion, nearest_within
 from ifonly.answering.values import CheckedResult, Floats, ResolvedTarget, SearchSettings, uncounted
 from ifonly.answering.weight_scenarios import Searches, nearest_robust, surroundings
-from ifonly.caching import SizedCache, bytes_of
+from ifonly.caching import SizedCache, bytes_of, cached_property
 from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import Accepted, Distance, MaxChanges, ProbabilityTarget, Query, Question, RobustToWeights, Target
@@ -68,15 +68,26 @@ METHODS: tuple[Method, ...] = (Search(), MipObj(), MipExp(), MipSat(), Mace(), E
 """The methods that an error message can recommend."""
 
 
-class PreparedMethod(NamedTuple):
-    """A solver that is prepared for a question, and its size."""
+@dataclass(frozen=True)
+class PreparedMethod:
+    """A solver that is prepared for a question."""
 
     solver: Solver
-    nbytes: int
-    kept_bytes: int
-    """With the buffers that it may keep later."""
+    question: Question
     elimination: Elimination | None = None
     """How rows correspond, where the solver's question has no derived features."""
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Its size, beside those of the question and the model, which others keep. Counted when it is asked for."""
+        model = self.question.model
+        shared = (model, model.function, model.schema, self.question, *self.question.constraints)
+        return bytes_of(self.solver, (*shared, *getattr(self.solver, "shared", ())))
+
+    @property
+    def kept_bytes(self) -> int:
+        """The same with the buffers that it may keep later."""
+        return self.nbytes + int(getattr(self.solver, "buffer_bytes", 0))
 
 
 def prepared_cache(most_bytes: int = PREPARED_BYTES) -> SizedCache[PreparedMethod]:
@@ -129,9 +140,7 @@ class CheckedSolver:
         several = isinstance(method, Search) and len(question.members) > 1  # which reduces the parts that it searches
         searched, elimination = (eliminated(question) if reduced and not several else None) or (question, None)
         solver = method.prepare(searched, self.tolerances)
-        shared = (self.model, self.model.function, self.model.schema, *getattr(solver, "shared", ()))
-        nbytes = bytes_of(solver, shared)
-        return PreparedMethod(solver, nbytes, nbytes + getattr(solver, "buffer_bytes", 0), elimination)
+        return PreparedMethod(solver, question, elimination)
 
     # ------------------------------------------------------------------ people who meet the target already
 
