@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from ifonly.answering.values import Floats
-from ifonly.caching import SizedCache, bytes_of
+from ifonly.caching import SizedCache, bytes_of, cached_property
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import Query, Question, RobustToWeights, Target
@@ -25,15 +26,26 @@ METHODS: tuple[Method, ...] = (Search(), MipObj(), MipExp(), MipSat(), Mace(), E
 """The methods that an error message can recommend."""
 
 
-class PreparedMethod(NamedTuple):
-    """A solver that is prepared for a question, and its size."""
+@dataclass(frozen=True)
+class PreparedMethod:
+    """A solver that is prepared for a question."""
 
     solver: Solver
-    nbytes: int
-    kept_bytes: int
-    """With the buffers that it may keep later."""
+    question: Question
     elimination: Elimination | None = None
     """How rows correspond, where the solver's question has no derived features."""
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Its size, beside those of the question and the model, which others keep. Counted when it is asked for."""
+        model = self.question.model
+        shared = (model, model.function, model.schema, self.question, *self.question.constraints)
+        return bytes_of(self.solver, (*shared, *getattr(self.solver, "shared", ())))
+
+    @property
+    def kept_bytes(self) -> int:
+        """The same with the buffers that it may keep later."""
+        return self.nbytes + int(getattr(self.solver, "buffer_bytes", 0))
 
     def takes(self, points: Floats) -> bool:
         """Can the derived features of these people be eliminated, if the solver's question has none?"""
@@ -81,9 +93,7 @@ class PreparedMethods:
         several = isinstance(method, Search) and len(question.members) > 1  # which reduces the parts that it searches
         searched, elimination = (eliminated(question) if reduced and not several else None) or (question, None)
         solver = method.prepare(searched, self.tolerances)
-        shared = (self.model, self.model.function, self.model.schema, *getattr(solver, "shared", ()))
-        nbytes = bytes_of(solver, shared)
-        return PreparedMethod(solver, nbytes, nbytes + getattr(solver, "buffer_bytes", 0), elimination)
+        return PreparedMethod(solver, question, elimination)
 
 
 def prepared_cache(most_bytes: int = PREPARED_BYTES) -> SizedCache[PreparedMethod]:

@@ -6,6 +6,7 @@ The kernels count changes from the factual in steps or units, and compare costs;
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,8 +116,8 @@ class PackedQuestion:
     """Of a scratch's F."""
     probing: int
     """When ReLUs are probed: NEVER, BY_RULE or ALWAYS."""
-    spare: list[tuple[Scratch, TriangleBuffers, Tree]] = field(default_factory=list, compare=False)
-    """Buffers that no thread is using."""
+    spare: deque[tuple[Scratch, TriangleBuffers, Tree]] = field(default_factory=deque, compare=False)
+    """Buffers that no thread is using; `bytes_of` does not look into a deque, since `buffer_bytes` has them."""
 
     @classmethod
     def of(

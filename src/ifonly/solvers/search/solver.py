@@ -57,8 +57,11 @@ class SearchSolver:
         self.errors = errors_everywhere(lowered)
         self.robust_search = RobustSearch(self.packed, self.errors, tolerances, any_rounding=any_rounding)
         self.has_edges = not lowered.required_whole.all()
-        self.buffer_bytes = 0 if table is not None and not records else buffer_bytes(self.packed)
-        """What it may come to keep."""
+
+    @cached_property
+    def buffer_bytes(self) -> int:
+        """What buffers it may come to keep."""
+        return 0 if self.table is not None and not self.packed.records else buffer_bytes(self.packed)
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> Claims:
         kernels = self.packed.kernels if self.table is None else KERNELS

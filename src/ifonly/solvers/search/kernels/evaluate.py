@@ -16,7 +16,6 @@ from ifonly.solvers.search.kernels.layout import (
     ALL_GROUPS,
     ALPHA,
     BASE,
-    BEST,
     BIAS_AT,
     BOUNDED_GROUP,
     CONDITION_BOUND,
@@ -54,13 +53,11 @@ from ifonly.solvers.search.kernels.layout import (
 from ifonly.solvers.search.kernels.narrowing import narrow_by_rules
 from ifonly.solvers.search.kernels.network import begin_losses, bound_layer, layer_losses, neuron_plane, plane_loss
 from ifonly.solvers.search.kernels.node import clip_to_ball, compact, farthest_cost
-from ifonly.solvers.search.kernels.probing import probe_relus, probes
+from ifonly.solvers.search.kernels.probing import is_probed, probe_relus
 from ifonly.solvers.search.kernels.splits import SPLIT_ORDER, UNSPLIT, blame, choose_split, prefers_relu, split_options
 from ifonly.solvers.search.kernels.support import allowed_changes, clip_to_support, split_changes
 from ifonly.solvers.search.kernels.tighten import CLEAR, newton_together, tighten
-from ifonly.solvers.search.kernels.walk import find_point
 
-FIRST_TRIES = 6
 NOTHING = 1e-300
 """Below 0 by so little, a lower bound makes a ReLU unstable and changes no plane."""
 
@@ -135,7 +132,7 @@ def evaluate(pack, person, s, r, node, tree, tries):
         return bound, UNSPLIT, 0.0
     if changing != UNSPLIT:
         return bound, changing, changing_at
-    if probes(tree, cut, unstable, s, r):
+    if unstable > 0 and is_probed(pack, person, r):
         bound, split, settled = probe_relus(pack, person, s, r, tree, node, cut, bound, hopeless)
         if settled:
             return bound, split, 0.0
@@ -182,25 +179,6 @@ def _any_side(node):
     for h in range(len(node.side)):
         some |= node.side[h] != UNSPLIT_SIDE and node.side[h] != RULE
     return some
-
-
-@njit(**INNER)
-def look_for_points(pack, person, s, r, node, tree, first, last):
-    """Look for points before boxes are bounded: in the ball of one, there is less to bound. At first from the base, by
-    the network's own linear pieces; then by walks from starts `first` to `last`, where that found nothing or ReLUs
-    are probed.
-    """
-    F, cut = s.F, cut_node(pack, person, s, node, cutoff(pack, tree.number))
-    if cut.base_cost == math.inf:
-        return
-    if first == 0 and tree.number[BEST] == math.inf:
-        for g in range(pack.price.shape[1]):
-            F[X, g] = F[BASE, g]
-        try_point(pack, person, tree, F)
-        newton(pack, person, tree, node, cut, np.int64(FIRST_TRIES), s)
-    pieces = probes(tree, cut, np.int64(1), s, r)
-    if last > first and (pieces or tree.number[BEST] == math.inf):
-        find_point(pack, person, s, r, node, cut, tree, pieces, first, last)
 
 
 @njit(**INNER)

@@ -27,22 +27,22 @@ from ifonly.solvers.search.kernels.layout import (
     BOUNDED,
     BREAK,
     BREAKS,
+    BY_RULE,
     CHOICE,
     CONDITIONS,
-    DOWN,
     GAPS,
     HALT,
     HEAD,
     INACTIVE,
     INNER,
     INTEGER,
-    ITEM_KIND,
+    KIND,
+    LEAST,
     LOGGED,
+    MOST,
     MOST_STEPS,
     NEURON,
-    NEVER,
     NODE_LEVEL,
-    NODES,
     OMEGA,
     ONCE,
     ORDER,
@@ -61,7 +61,6 @@ from ifonly.solvers.search.kernels.layout import (
     STEPS,
     TAKE,
     TAKE_BEST,
-    UP,
     Cut,
     X,
 )
@@ -72,8 +71,6 @@ from ifonly.solvers.search.kernels.simplex import OPTIMAL
 from ifonly.solvers.search.kernels.splits import MANY_NUMBERS, UNSPLIT, WIDE_STEPS
 from ifonly.solvers.search.kernels.support import allowed_changes
 
-MIXED_NODES = 1000
-"""Where choices and small integers are free, too, ReLUs are probed from so many nodes on."""
 PROBE_ROUNDS = 2
 GAP = 1e-9
 """In units of a neuron's bounds: a ReLU with less has no gap in the relaxation."""
@@ -90,18 +87,16 @@ RAISED_LOW, RAISED_HIGH, RAISED_TRIES = 0.5, 1.5, 12
 
 
 @njit(**INNER)
-def probes(tree, cut, unstable, s, r):
-    """Are the ReLUs of this node probed? Where many numbers are free and nothing else is, or the search is long."""
-    if r.G[0, SIZE, PROBING] == NEVER or unstable == 0:
-        return False
-    if r.G[0, SIZE, PROBING] == ALWAYS:
-        return True
+def is_probed(pack, person, r):
+    """Are neurons probed in the search for this person? By the rule, where many numbers are free."""
+    if r.G[0, SIZE, PROBING] != BY_RULE:
+        return r.G[0, SIZE, PROBING] == ALWAYS
     wide = 0
-    for k in range(cut.items):
-        kind = s.I[ITEM_KIND, k]
-        if kind != CHOICE and (kind != INTEGER or s.F[UP, k] + s.F[DOWN, k] > WIDE_STEPS):
-            wide += 1
-    return wide > MANY_NUMBERS and (wide == cut.items or tree.count[NODES] > MIXED_NODES)
+    for g in range(pack.price.shape[1]):
+        if pack.index[KIND, g] != CHOICE:
+            least = WIDE_STEPS if pack.index[KIND, g] == INTEGER else 0.0
+            wide += person.box[MOST, g] - person.box[LEAST, g] > least
+    return wide > MANY_NUMBERS
 
 
 @njit(**ONCE)

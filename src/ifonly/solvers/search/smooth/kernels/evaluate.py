@@ -38,7 +38,7 @@ from ifonly.solvers.search.kernels.layout import (
 )
 from ifonly.solvers.search.kernels.network import begin_losses, plane_loss
 from ifonly.solvers.search.kernels.planes import add_plane, begin_program, combine_robust, solve_program
-from ifonly.solvers.search.kernels.probing import probes
+from ifonly.solvers.search.kernels.probing import is_probed
 from ifonly.solvers.search.kernels.simplex import INFEASIBLE
 from ifonly.solvers.search.kernels.splits import (
     SPLIT_ORDER,
@@ -111,7 +111,7 @@ def evaluate(pack, person, s, r, node, tree, tries):
         return bound, UNSPLIT, 0.0
     if changing != UNSPLIT:
         return bound, changing, changing_at
-    if probes(tree, cut, np.int64(pack.layers - 1), s, r):
+    if pack.layers > 1 and is_probed(pack, person, r):
         bound, split, where, settled = probe_neurons(pack, person, s, r, tree, node, cut, bound)
         if settled:
             return bound, split, where
@@ -145,7 +145,7 @@ def _is_empty(node):
 def look_for_points(pack, person, s, r, node, tree, first, last):
     """Look for points before boxes are bounded, by walks from starts `first` to `last`: as for ReLUs."""
     cut = cut_node(pack, person, s, node, cutoff(pack, tree.number))
-    if cut.base_cost < math.inf and (probes(tree, cut, np.int64(1), s, r) or tree.number[BEST] == math.inf):
+    if cut.base_cost < math.inf and (is_probed(pack, person, r) or tree.number[BEST] == math.inf):
         find_point(pack, person, s, cut, tree, first, last)
 
 
