@@ -42,7 +42,7 @@ from random_trees import random_tree_problem  # noqa: E402
 from test_softmax import random_network  # noqa: E402
 from test_sufficient import random_case  # noqa: E402
 
-from certificate.random_questions import smooth  # noqa: E402
+from certificate.random_questions import other_smooth, smooth  # noqa: E402
 
 LIMITS = Limits(seconds=60.0)
 
@@ -64,15 +64,15 @@ def _question(seed: int) -> tuple[Question, Any]:
     return random_tree_problem(seed, finite=True)
 
 
-def several_models(seed: int, *, some: bool = False, curved: bool = False) -> Asked:
-    """`curved`: the first one is a smooth network."""
+def several_models(seed: int, *, some: bool = False, curved: Callable[..., Any] | None = None) -> Asked:
+    """`curved`: makes the first one a smooth network."""
     problem = random_chain(seed, ruled=seed % 3 == 2, reals=seed % 5 == 4)
     question, others = problem.question, problem.others
-    if curved:
+    if curved is not None:
         network = question.model.function.as_network()
         if network is None or len(network.layers) == 1:
             raise IfonlyError("not drawn")
-        question, _ = smooth((question, problem.points), seed)
+        question, _ = curved((question, problem.points), seed)
     if some:
         others = (AcceptedBySome(1, others),)  # type: ignore[assignment]
     query = _query(question, others)
@@ -143,7 +143,8 @@ def _query(question: Question, others: tuple[Any, ...] = (), **more: Any) -> Que
 KINDS: dict[str, Callable[[int], Asked]] = {
     "several models": several_models,
     "some of several models": lambda seed: several_models(seed, some=True),
-    "a smooth one of several models": lambda seed: several_models(seed, curved=True),
+    "a smooth one of several models": lambda seed: several_models(seed, curved=smooth),
+    "another smooth one of several models": lambda seed: several_models(seed, curved=other_smooth),
     "fewest changes first": fewest_first,
     "diverse sets": diverse,
     "probability of one of several": probability,

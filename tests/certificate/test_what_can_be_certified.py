@@ -109,6 +109,18 @@ def smooth(name: str) -> Any:
     return network_model(SmoothNetwork(network, [Activation(name)]), SCHEMA, classes=("no", "yes"))  # type: ignore[arg-type]
 
 
+def powers() -> Any:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PowerTransformer
+
+    labels = np.where(network().scores(rows())[:, 0] > 0.3, "yes", "no")
+    bent = ColumnTransformer([("powers", PowerTransformer(), [0, 1])], remainder="passthrough")
+    fitted = make_pipeline(bent, LogisticRegression(max_iter=10_000)).fit(SCHEMA.encode(rows()), labels)
+    return asked(model=ifonly.import_model(fitted, SCHEMA))
+
+
 def asked(*constraints: Any, model: Any = None, **query: Any) -> Any:
     explainer = Explainer(model or network())
     return certify(explainer, PERSON, Query(constraints=constraints, **{"target": "yes", **query}))
@@ -213,7 +225,9 @@ TRIED: dict[str, Callable[[], Any]] = {
     "networks of ReLUs, linear models, scorecards": lambda: asked(model=scorecard()),
     "trees, forests, boosted trees": lambda: asked(model=forest()),
     "networks with tanh or sigmoid": lambda: (asked(model=smooth("tanh")), asked(model=smooth("sigmoid"))),
-    "networks with other smooth activations": lambda: asked(model=smooth("softplus")),
+    "networks with other smooth activations, powers, logarithms": lambda: [
+        *(asked(model=smooth(name)) for name in ("softplus", "gelu", "gelu_tanh", "silu", "elu")), powers(),
+    ],
     "sums of trees and networks": mixed,
     "the nearest row; that there is none": lambda: (asked(), asked("only Owner may change")),
     "why there is none": lambda: certify_none(

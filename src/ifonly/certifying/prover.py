@@ -139,7 +139,7 @@ def _of_probes(
 def is_plain(statement: Statement) -> bool:
     """Do the records of the search speak of this question as it is stated? They know other splits for rules."""
     stepped = any(domain.steps is not None for domain in statement.domains)
-    ruled = statement.rules.any or bool(statement.logistic)
+    ruled = statement.rules.any or bool(statement.curved)
     return not ruled and not stepped and statement.rates == statement.rates_down
 
 
@@ -457,7 +457,7 @@ class _Closing:
 
     def _holds(self, used: list[tuple[Row, float]]) -> bool:
         planes = [(self.exact[row], Fraction(m)) for row, m in used]
-        if self.region.statement.logistic:  # another checker may round a slope in another way
+        if self.region.statement.curved:  # another checker may round a slope in another way
             planes = [((a, c + (abs(c) >> SPARE_BITS), unit), m) for (a, c, unit), m in planes]
         return bool(used) and most_of_planes(self.region, planes) < 0
 
