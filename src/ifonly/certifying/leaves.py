@@ -288,7 +288,9 @@ def activated(statement: Statement, layer: int, z: Floats) -> Floats:
         for i, curve in statement.curved[layer].items():
             together.setdefault(curve, []).append(i)
         for curve, neurons in together.items():
-            values[neurons] = z[neurons] if curve.name == IDENTITY else Activation(curve.name, float(curve.alpha))(z[neurons])
+            values[neurons] = (
+                z[neurons] if curve.name == IDENTITY else Activation(curve.name, float(curve.alpha))(z[neurons])
+            )
     return values
 
 

@@ -121,14 +121,20 @@ class Joint(Kind):
         if len(parts) < len(self.functions) or all(one.as_smooth_network() is None for one in self.functions):
             return None
         depth = max(len(network.layers) for network, _ in parts)
-        single = [(network, [a for a in each if isinstance(a, Activation)]) for network, each in parts]
-        deep = [self._deepened(_layers(network), each, depth) for network, each in single]
-        beside = [SideBySide(tuple((acts[k], len(stack[k][1])) for stack, acts in deep)) for k in range(depth - 1)]
+        deep = [self._deepened(_layers(network), each, depth) for network, each in parts]
+        beside = [
+            SideBySide(tuple(part for stack, acts in deep for part in _of_neurons(acts[k], len(stack[k][1]))))
+            for k in range(depth - 1)
+        ]
         return SmoothNetwork(Network.of(_blocks([stack for stack, _ in deep])), beside)
 
-    def _deepened(self, stack: Layers, activations: list[Activation], depth: int) -> tuple[Layers, list[Activation]]:
-        """The same function with so many layers: what is above 0 is passed on through ReLUs as it is, and all else is
-        lifted above 0 first, which costs a rounding of the bias that the bounds of every method allow for."""
+    def _deepened(
+        self, stack: Layers, activations: Sequence[Activation | SideBySide], depth: int
+    ) -> tuple[Layers, list[Activation | SideBySide]]:
+        """The same function with so many layers: what is above 0 is passed on through ReLUs as it is; powers, of which
+        some have no lower bound, as z and as -z; and all else is lifted above 0 first, which costs a rounding of the
+        bias that the bounds of every method allow for."""
+        activations = list(activations)
         if len(stack) == 1 < depth:
             weight, bias = stack[0]
             low, high = column_box(self.schema)
@@ -138,6 +144,11 @@ class Joint(Kind):
         while len(stack) < depth:
             weight, bias = stack[-1]
             size = weight.shape[1]
+            if any(part.name == "power" for part, _ in _of_neurons(activations[-1], size)):
+                both = np.vstack([np.eye(size), -np.eye(size)]), np.zeros(2 * size)
+                stack = [*stack[:-1], both, (np.hstack([weight, -weight]), bias)]
+                activations = [*activations, RELU]
+                continue
             lift = 0.0 if activations[-1] == RELU else 1.0  # no activation goes below -1
             less = np.array([math.fsum([b, *(-lift * row)]) for b, row in zip(bias.tolist(), weight, strict=True)])
             stack = [*stack[:-1], (np.eye(size), np.full(size, lift)), (weight, less)]
@@ -168,6 +179,11 @@ class Originals:
 
     def __call__(self, points: Floats) -> Floats:
         return np.concatenate([one.scores(points) for one in self.models], axis=1)
+
+
+def _of_neurons(activation: Activation | SideBySide, width: int) -> tuple[tuple[Activation, int], ...]:
+    """Each activation of a layer, with how many neurons in a row have it."""
+    return activation.parts if isinstance(activation, SideBySide) else ((activation, width),)
 
 
 def _layers(network: Network) -> Layers:
