@@ -225,6 +225,13 @@ class Space:
     def scores(self, row: tuple[float, ...], model: dict[str, Any]) -> list[Fraction]:
         if model["kind"] == "trees":
             return self._tree_scores(row, model)
+        if model["kind"] == "reconstruction":
+            x, most = self.encoded(row), num(model["at_most"])
+            y = self.scores(row, {"kind": "network", "layers": model["layers"]})
+            off = [b - a for a, b in zip(x, y, strict=True)]
+            if model["norm"] == "l1":
+                return [most - sum(map(abs, off))]
+            return [*(v - most for v in off), *(-v - most for v in off), Fraction(0)]
         x = self.encoded(row)
         for k, layer in enumerate(model["layers"]):
             x = [num(b) + sum(num(w) * v for w, v in zip(ws, x, strict=True))

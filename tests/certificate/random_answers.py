@@ -7,6 +7,7 @@ prints how many of each kind are VALID, how many are within 1e-6 of the answer, 
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ from ifonly import (
 )
 from ifonly.certificate.format import Certificate
 from ifonly.certifying import certify_diverse, certify_reason, certify_recourse
+from ifonly.model import Network, network_model
+from ifonly.plausibility import reconstructed
 from ifonly.problem import Question
 from ifonly.problem.sufficiency import Sufficiency
 
@@ -77,6 +80,27 @@ def several_models(seed: int, *, some: bool = False, curved: Callable[..., Any] 
         others = (AcceptedBySome(1, others),)  # type: ignore[assignment]
     query = _query(question, others)
     explainer, row = Explainer(question.model).using(limits=LIMITS), question.schema.row(problem.points[0])
+    certificate = certify(explainer, row, query)
+    return Asked((certificate,), (explainer.explain(row, query),))
+
+
+def reconstructed_rows(seed: int) -> Asked:
+    """Rows that an autoencoder at random, which returns most columns nearly as they are, returns nearly as they were."""
+    question, points = random_problem(seed, finite=seed % 2 == 0) if seed % 3 else _question(seed)
+    rng, schema = np.random.default_rng(seed), question.schema
+    size, x = len(schema.columns), schema.encode(schema.sample(40, np.random.default_rng(seed)))
+    sizes = [size, *rng.integers(1, size + 2, size=seed % 3).tolist(), size]
+    layers = []
+    for before, after in itertools.pairwise(sizes):
+        weight = 0.9 * np.eye(after, before) + rng.normal(scale=0.1, size=(after, before))
+        layers.append((weight, rng.normal(scale=0.1, size=after)))
+    own = network_model(Network.of(layers), schema, regression=True)
+    norm: Any = ("l1", "linf")[seed // 3 % 2]
+    off = np.abs(own.function.scores(x) - x)
+    errors = off.sum(axis=1) if norm == "l1" else off.max(axis=1)
+    limit = reconstructed(own, schema, at_most=float(np.quantile(errors, rng.uniform(0.2, 0.9))), norm=norm)
+    query = _query(question, (limit,))
+    explainer, row = Explainer(question.model).using(limits=LIMITS), schema.row(points[0])
     certificate = certify(explainer, row, query)
     return Asked((certificate,), (explainer.explain(row, query),))
 
@@ -145,6 +169,7 @@ KINDS: dict[str, Callable[[int], Asked]] = {
     "some of several models": lambda seed: several_models(seed, some=True),
     "a smooth one of several models": lambda seed: several_models(seed, curved=smooth),
     "another smooth one of several models": lambda seed: several_models(seed, curved=other_smooth),
+    "an autoencoder's error": reconstructed_rows,
     "fewest changes first": fewest_first,
     "diverse sets": diverse,
     "probability of one of several": probability,

@@ -197,9 +197,13 @@ TRIED: dict[str, Callable[[], Any]] = {
         asked(AcceptedBySome(1, of=[other(), Accepted(by=forest(), target="yes", name="forest")])),
     ),
     "options, ranges and pairs that occur in data": lambda: asked(*support(SCHEMA, table()), *pairs(SCHEMA, table())),
-    "an autoencoder's error": lambda: asked(reconstructed(
-        network_model(Network.of([(0.9 * np.eye(9), np.zeros(9))]), SCHEMA, regression=True), SCHEMA, at_most=20.0
-    )),
+    "an autoencoder's error": lambda: [
+        asked(reconstructed(
+            network_model(Network.of([(0.9 * np.eye(9), np.zeros(9))] * depth), SCHEMA, regression=True), SCHEMA,
+            at_most=20.0, norm=norm,
+        ))
+        for depth in (1, 2, 3) for norm in ("l1", "linf")
+    ],
     "near a row of data": lambda: asked(Near.of(SCHEMA, table(), 0.2)),
     "a local outlier factor": lambda: asked(LocalOutlierFactor.of(SCHEMA, table())),
     "correlated changes within a cost": lambda: asked(Mahalanobis.of(SCHEMA, table()).within(20.0)),

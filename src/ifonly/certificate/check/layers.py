@@ -127,7 +127,7 @@ def fingerprint(stack: list[tuple[list[list[float]], list[float]]], meter: Check
 
 
 def integers(
-    stack: list[tuple[list[list[float]], list[float]]], rows: ScoreRows, margin: float,
+    stack: Sequence[tuple[Sequence[Sequence[float | Fraction]], Sequence[float | Fraction]]], rows: ScoreRows, margin: float,
     grid: int, meter: CheckBudget,
 ) -> tuple[tuple[int, ...], tuple[tuple[tuple[int, ...], ...], ...], tuple[tuple[int, ...], ...]]:  # fmt: skip
     """Exponents, weights and biases of every layer; the last one gives  C s - d - margin."""
@@ -156,7 +156,7 @@ def _fineness(row: Sequence[float | Fraction], meter: CheckBudget) -> int:
     return max((v.as_integer_ratio()[1].bit_length() - 1 for v in row), default=0)
 
 
-def _scaled_row(row: list[float], bits: int, meter: CheckBudget) -> tuple[int, ...]:
+def _scaled_row(row: Sequence[float | Fraction], bits: int, meter: CheckBudget) -> tuple[int, ...]:
     result = tuple(scaled(v, bits, "a weight") for v in row)
     meter.keep(sum(map(int.bit_length, result)))
     return result

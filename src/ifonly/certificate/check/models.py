@@ -27,6 +27,7 @@ from .layers import (
 )
 from .reading import CheckBudget, Refusal, entries, listed
 from .reading_activations import Curves, read_activations, with_logistic
+from .reconstruction import read_reconstruction
 from .schema import StatedChoice, StatedSchema
 from .softmax import ScoreRows
 from .trees import StatedForest, StatedLeaf, read_forest
@@ -76,6 +77,8 @@ def _read_one(model: Any, schema: StatedSchema, target: _Target, grid: int, mete
         own = hashlib.sha256(canonical(model)).hexdigest()
         forest = replace(forest, curves=((0, curve),) if curve else ())
         return StatedModel(_nothing(schema), forest, _with_margin(wanted, margin), (margin,), words, own)
+    if kind == "reconstruction":
+        return _read_error(model, schema, target, grid, meter)
     if kind not in ("network", "smooth"):
         raise Refusal(f"there is no kind of model {str(kind)[:60]!r}")
     smooth = ["activations"] if kind == "smooth" else []
@@ -95,6 +98,16 @@ def _read_one(model: Any, schema: StatedSchema, target: _Target, grid: int, mete
     curves = ((0, len(stack[-1][1]) - 1),) if is_curve else ()
     own = hashlib.sha256(canonical(model)).hexdigest() if smooth else fingerprint(stack, meter)
     return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, own, curves, curved)
+
+
+def _read_error(model: Any, schema: StatedSchema, target: _Target, grid: int, meter: CheckBudget) -> StatedModel:
+    stack, words = read_reconstruction(model, schema, meter)
+    wanted, margin, rows = _conditions(target, len(stack[-1][1]), meter)
+    exponents, weights, biases = integers(stack, rows, margin, grid, meter)
+    network = exponents, weights, biases, columns_of(schema, weights[0], meter)
+    curves = ((0, len(stack[-1][1]) - 1),) if isinstance(target[0], dict) and "log_odds" in target[0] else ()
+    own = hashlib.sha256(canonical(model)).hexdigest()
+    return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, own, curves)
 
 
 def _conditions(target: _Target, outputs: int, meter: CheckBudget) -> tuple[str, float, ScoreRows]:

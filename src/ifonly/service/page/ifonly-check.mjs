@@ -1368,9 +1368,36 @@ function readOne(model, schema, target, P, budget, planes) {
     const found = asked(stack.at(-1).bias.length), read = given.map((one, k) => readLayerActivations(one, stack[k].bias.length));
     return { ...made(inWholeNumbers(stack, found, schema, P, budget, read.map((one) => one.doubled)), null, found, null), curved: read.map((one) => one.curves) };
   }
+  if (kind === "reconstruction") {
+    const stack = readError(model, schema, budget), found = asked(stack.at(-1).bias.length);
+    return made(inWholeNumbers(stack, found, schema, P, budget), null, found, null);
+  }
   if (kind !== "network") refuse(`there is no kind of model ${short(kind)}`);
   const stack = readLayers(model, schema.columns.length, budget), found = asked(stack.at(-1).bias.length);
   return made(inWholeNumbers(stack, found, schema, P, budget), null, found, fingerprint(stack, budget));
+}
+
+/** The network of an autoencoder's error: of y - x (the columns passed on, less their least values), and of its size. */
+function readError(model, schema, budget) {
+  const given = entries(model, "the model", "kind", "layers", "norm", "at_most"), n = schema.columns.length, own = readStack(given.layers, n, budget);
+  if (own.at(-1).bias.length !== n) refuse("an autoencoder returns as many values as it takes");
+  if (given.norm !== "l1" && given.norm !== "linf") refuse("the error of an autoencoder is l1 or linf");
+  const most = fraction(number(given.at_most, "the largest error")), widths = [n, ...own.slice(0, -1).map(({ bias }) => bias.length + n), 2 * n + 1, 1];
+  if (widths.slice(1).reduce((sum, width, k) => sum + width * widths[k], 0) > MAX_WEIGHTS) refuse(`the network of the error has more than ${MAX_WEIGHTS} weights`);
+  budget.keep(4 * BITS_OF_OBJECT * widths.slice(1).reduce((sum, width, k) => sum + width * widths[k], 0));
+  const minus = ([a, b]) => [-a, b], zeros = (count) => Array.from({ length: count }, () => F.of(0)), unit = (i, v) => Array.from({ length: n }, (_, j) => F.of(i === j ? v : 0));
+  const lowest = zeros(n);
+  for (const f of schema.features) if (!f.options) lowest[f.places[0]] = fraction(f.lower);
+  const exact = own.map(({ weight, bias }) => ({ weight: weight.map((row) => { budget.tick(); return row.map(fraction); }), bias: bias.map(fraction) }));
+  const hidden = exact.slice(0, -1).map(({ weight, bias }, k) => {
+    const wide = weight[0].length, units = Array.from({ length: n }, (_, i) => (k === 0 ? unit(i, 1) : [...zeros(wide), ...unit(i, 1)]));
+    return { weight: [...weight.map((row) => (k === 0 ? row : [...row, ...zeros(n)])), ...units], bias: [...bias, ...(k === 0 ? lowest.map(minus) : zeros(n))] };
+  });
+  const last = exact.at(-1), passed = hidden.length > 0;
+  const weight = last.weight.map((row, i) => (passed ? [...row, ...unit(i, -1)] : row.map((w, j) => (i === j ? F.sub(w, F.of(1)) : w))));
+  const bias = last.bias.map((b, i) => (passed ? F.sub(b, lowest[i]) : b)), both = [...weight, ...weight.map((row) => row.map(minus))], ends = [...bias, ...bias.map(minus)];
+  if (given.norm === "l1") return [...hidden, { weight: both, bias: ends }, { weight: [Array.from({ length: 2 * n }, () => F.of(-1))], bias: [most] }];
+  return [...hidden, { weight: [...both, zeros(weight[0].length)], bias: [...ends.map((b) => F.sub(b, most)), F.of(0)] }];
 }
 
 /** Two layers for nothing but literals. */
@@ -1389,9 +1416,10 @@ function inWholeNumbers(stack, { rows, margin }, schema, P, budget, withTangent 
   stack.forEach(({ weight, bias }, k) => {
     const used = [...weight, bias, k === last ? [margin] : []], ends = k === last ? rows.map(([, d]) => exactly(d)) : [];
     const fine = ends.reduce((most, [, bottom]) => Math.max(most, bitLength(bottom) - 1), 0);
-    const e = used.reduce((most, row) => { budget.tick(); return row.reduce((a, v) => Math.max(a, fineness(v)), most); }, fine);
-    let exact = weight.map((row) => keepRow(row.map((v) => scaled(v, e, "a weight")), budget));
-    let constant = bias.map((v) => scaled(v, e, "a bias"));
+    const finenessOf = (v) => (Array.isArray(v) ? bitLength(F.lowest(v)[1]) - 1 : fineness(v)), scaledAs = (v, what) => (Array.isArray(v) ? scaledFraction(v, e, what) : scaled(v, e, what));
+    const e = used.reduce((most, row) => { budget.tick(); return row.reduce((a, v) => Math.max(a, finenessOf(v)), most); }, fine);
+    let exact = weight.map((row) => keepRow(row.map((v) => scaledAs(v, "a weight")), budget));
+    let constant = bias.map((v) => scaledAs(v, "a bias"));
     if (k === last) {
       constant = rows.map(([c], r) => c.reduce((sum, [j, times]) => sum + times * constant[j], 0n) - scaledFraction(ends[r], e, "d") - scaled(margin, e, "the margin"));
       exact = rows.map(([c]) => {
