@@ -30,6 +30,7 @@ from ifonly.answering.records import RecordsOf
 from ifonly.answering.recourse import RecourseAnswerer
 from ifonly.answering.robustness import robustness_of
 from ifonly.answering.sufficient import reason_questions, sufficient_reasons
+from ifonly.answering.missing import FilledQuestions
 from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.causes import CausalModel
@@ -430,6 +431,10 @@ class Explainer:
                 one for one in own.constraints if derived_features([one]) or one.describe() in only
             ))  # fmt: skip
         return answerer.runner.questions(point, own), point
+
+    def filling(self, row: Any, query: Query | None = None) -> list[FilledQuestions]:
+        """What a method is asked about a row, for each choice of the missing numbers that are filled in."""
+        return self._answerer.filling(self.schema.read(row), self._with_everybodys(query_of(query)))
 
     def reason_questions(self, row: Any, sufficiency: Sufficiency) -> tuple[list[Question], Floats]:
         """What `why` asks about a row, with no features held; and the row's point."""

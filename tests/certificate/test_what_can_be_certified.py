@@ -53,7 +53,7 @@ from ifonly import (
     check,
 )
 from ifonly.causes import LinearEquation, ModelEquation, TableEquation
-from ifonly.certifying import certify_diverse, certify_none, certify_reason, certify_recourse
+from ifonly.certifying import certify_diverse, certify_filled, certify_none, certify_reason, certify_recourse
 from ifonly.errors import IfonlyError
 from ifonly.methods import MipObj
 from ifonly.model import network_model
@@ -126,7 +126,7 @@ def asked(*constraints: Any, model: Any = None, **query: Any) -> Any:
     return certify(explainer, PERSON, Query(constraints=constraints, **{"target": "yes", **query}))
 
 
-def missing_case(*constraints: Any) -> Any:
+def missing_case(*constraints: Any, make: Any = certify) -> Any:
     import pandas as pd
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
@@ -137,7 +137,7 @@ def missing_case(*constraints: Any) -> Any:
         people, np.where(people["Income"] > 30, "yes", "no")
     )
     schema = Schema([Real("Income", 0, 60), Real("Debt", 0, 30, missing=True)])
-    return certify(Explainer(fitted, schema=schema), {"Income": 10.0, "Debt": None}, constraints=constraints)
+    return make(Explainer(fitted, schema=schema), {"Income": 10.0, "Debt": None}, constraints=constraints)
 
 
 def recourse(equation: Any, **query: Any) -> Any:
@@ -250,7 +250,9 @@ TRIED: dict[str, Callable[[], Any]] = {
         )
     ],
     "a number that stays missing": missing_case,
-    "a missing number that may be filled in": lambda: missing_case(Imputable("Debt", 0.1)),
+    "a missing number that may be filled in": lambda: list(
+        missing_case(Imputable("Debt", 0.1), make=certify_filled).values()
+    ),
     "an answer of another solver": lambda: certify(Explainer(network()).using(MipObj()), PERSON, target="yes"),
 }  # fmt: skip
 
