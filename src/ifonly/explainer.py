@@ -23,6 +23,7 @@ from ifonly.answering.proposals import accepted
 from ifonly.answering.records import RecordsOf
 from ifonly.answering.robustness import robustness_of
 from ifonly.answering.sufficient import reason_questions, sufficient_reasons
+from ifonly.answering.missing import FilledQuestions
 from ifonly.answering.values import Floats
 from ifonly.causes import CausalModel
 from ifonly.configured_model import ConfiguredModel
@@ -294,6 +295,10 @@ class Explainer(ConfiguredModel):
         """What a method is asked about a row, one question for each alternative; and the row's point. `only`: under
         the definitions of derived features, and those of all other constraints that are described so."""
         return self._answerer.questions(self.schema.read(row), self._query(query), only)
+
+    def filling(self, row: Any, query: Query | None = None) -> list[FilledQuestions]:
+        """What a method is asked about a row, for each choice of the missing numbers that are filled in."""
+        return self._answerer.filling(self.schema.read(row), self._query(query))
 
     def reason_questions(self, row: Any, sufficiency: Sufficiency) -> tuple[list[Question], Floats]:
         """What `why` asks about a row, with no features held; and the row's point."""

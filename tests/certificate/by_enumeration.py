@@ -34,12 +34,55 @@ def _log_odds(scores: list[Fraction], own: int) -> Decimal:
         return exact[own] - sum((s.exp() for k, s in enumerate(exact) if k != own), Decimal(0)).ln()
 
 
-def _curve(z: Fraction, name: str) -> Fraction:
-    """tanh or the logistic function, to many digits."""
+def _curve(z: Fraction, one: Any) -> Fraction:
+    """The value of an activation, to many digits."""
     with localcontext() as context:
-        context.prec = 60
-        small = (-_decimal(z) * (2 if name == "tanh" else 1)).exp()
-        return Fraction((1 - small) / (1 + small) if name == "tanh" else 1 / (1 + small))
+        context.prec = 180
+        name = one if isinstance(one, str) else one["name"]
+        number = Decimal(1) if isinstance(one, str) else _decimal(num(one.get("alpha", one.get("exponent"))))
+        return Fraction(_CURVES[name](_decimal(z), number))
+
+
+def _logistic(z: Decimal) -> Decimal:
+    return 1 / (1 + (-z).exp())
+
+
+def _power(z: Decimal, p: Decimal) -> Decimal:
+    if p > 1:
+        return Decimal(0) if z <= 0 else z - 1 + 1 / p if z >= 1 else (p * z.ln()).exp() / p
+    return 1 - z if z <= 1 else -z.ln() if p == 0 else -((p * z.ln()).exp() - 1) / p
+
+
+def _gelu(z: Decimal, _: Decimal) -> Decimal:
+    """z / 2 (1 + erf(z / sqrt 2)) by the Taylor series of erf, whose terms alternate."""
+    if abs(z) > 18:  # the rest is below 10^-70
+        return max(z, Decimal(0))
+    x = z / Decimal(2).sqrt()
+    total, power, k = Decimal(0), x, 0
+    while k < 20 + 4 * z * z or abs(power) > Decimal(10) ** -85:
+        total += power / (2 * k + 1)
+        k += 1
+        power = -power * x * x / k
+    return z / 2 * (1 + 2 / Decimal(_PI).sqrt() * total)
+
+
+def _gelu_tanh(z: Decimal, _: Decimal) -> Decimal:
+    factor, cubic = _decimal(Fraction(0.7978845608028654)), _decimal(Fraction(0.044715))
+    return z * _logistic(2 * factor * (z + cubic * z * z * z))
+
+
+_PI = "3.141592653589793238462643383279502884197169399375105820974944592307816406286208998628034825342117067982148"
+_CURVES = {
+    "relu": lambda z, _: max(z, Decimal(0)), "sigmoid": lambda z, _: _logistic(z),
+    "tanh": lambda z, _: 2 * _logistic(2 * z) - 1, "softplus": lambda z, _: (1 + z.exp()).ln(),
+    "silu": lambda z, _: z * _logistic(z), "elu": lambda z, a: z if z >= 0 else a * (z.exp() - 1),
+    "gelu": _gelu, "gelu_tanh": _gelu_tanh, "power": _power,
+}  # fmt: skip
+
+
+def _of_neurons(one: Any, width: int) -> list[Any]:
+    """The activation of each neuron of a layer."""
+    return [part for part, count in one for _ in range(count)] if isinstance(one, list) else [one] * width
 
 
 class Space:
@@ -182,13 +225,21 @@ class Space:
     def scores(self, row: tuple[float, ...], model: dict[str, Any]) -> list[Fraction]:
         if model["kind"] == "trees":
             return self._tree_scores(row, model)
+        if model["kind"] == "reconstruction":
+            x, most = self.encoded(row), num(model["at_most"])
+            y = self.scores(row, {"kind": "network", "layers": model["layers"]})
+            off = [b - a for a, b in zip(x, y, strict=True)]
+            if model["norm"] == "l1":
+                return [most - sum(map(abs, off))]
+            return [*(v - most for v in off), *(-v - most for v in off), Fraction(0)]
         x = self.encoded(row)
         for k, layer in enumerate(model["layers"]):
             x = [num(b) + sum(num(w) * v for w, v in zip(ws, x, strict=True))
                  for ws, b in zip(layer["weight"], layer["bias"], strict=True)]  # fmt: skip
             if k < len(model["layers"]) - 1:
-                name = model["activations"][k] if "activations" in model else "relu"
-                x = [max(v, Fraction(0)) if name == "relu" else _curve(v, name) for v in x]
+                names = _of_neurons(model["activations"][k] if "activations" in model else "relu", len(x))
+                x = [max(v, Fraction(0)) if name == "relu" else _curve(v, name)
+                     for v, name in zip(x, names, strict=True)]  # fmt: skip
         return x
 
     def encoded(self, row: tuple[float, ...]) -> list[Fraction]:

@@ -8,6 +8,7 @@ prints how many of each kind are VALID, how many are within 1e-6 of the answer, 
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +34,8 @@ from ifonly import (
 from ifonly.causes import ModelEquation
 from ifonly.certificate.format import Certificate
 from ifonly.certifying import certify_diverse, certify_none, certify_reason, certify_recourse
+from ifonly.model import network_model
+from ifonly.plausibility import reconstructed
 from ifonly.problem import Question
 from ifonly.problem.sufficiency import Sufficiency
 
@@ -46,7 +49,7 @@ from random_trees import random_tree_problem  # noqa: E402
 from test_softmax import random_network  # noqa: E402
 from test_sufficient import random_case  # noqa: E402
 
-from certificate.random_questions import smooth  # noqa: E402
+from certificate.random_questions import other_smooth, smooth  # noqa: E402
 from test_reasons import busy  # noqa: E402
 
 LIMITS = Limits(seconds=60.0)
@@ -69,21 +72,42 @@ def _question(seed: int) -> tuple[Question, Any]:
     return random_tree_problem(seed, finite=True)
 
 
-def several_models(seed: int, *, some: bool = False, curved: bool = False) -> Asked:
-    """`curved`: the first one is a smooth network."""
+def several_models(seed: int, *, some: bool = False, curved: Callable[..., Any] | None = None) -> Asked:
+    """`curved`: makes the first one a smooth network."""
     problem = random_chain(seed, ruled=seed % 3 == 2, reals=seed % 5 == 4)
     question, others = problem.question, problem.others
-    if curved:
+    if curved is not None:
         network = question.model.function.as_network()
         if network is None or len(network.layers) == 1:
             raise IfonlyError("not drawn")
-        question, _ = smooth((question, problem.points), seed)
+        question, _ = curved((question, problem.points), seed)
     if some:
         others = (AcceptedBySome(1, others),)  # type: ignore[assignment]
     query = _query(question, others)
     explainer, row = Explainer(question.model).using(limits=LIMITS), question.schema.row(problem.points[0])
     certificate = certify(explainer, row, query)
     return Asked((certificate,), (_distance(explainer.explain(row, query)),))
+
+
+def reconstructed_rows(seed: int) -> Asked:
+    """Rows that an autoencoder at random, which returns most columns nearly as they are, returns nearly as they were."""
+    question, points = random_problem(seed, finite=seed % 2 == 0) if seed % 3 else _question(seed)
+    rng, schema = np.random.default_rng(seed), question.schema
+    size, x = len(schema.columns), schema.encode(schema.sample(40, np.random.default_rng(seed)))
+    sizes = [size, *rng.integers(1, size + 2, size=seed % 3).tolist(), size]
+    layers = []
+    for before, after in itertools.pairwise(sizes):
+        weight = 0.9 * np.eye(after, before) + rng.normal(scale=0.1, size=(after, before))
+        layers.append((weight, rng.normal(scale=0.1, size=after)))
+    own = network_model(Network.of(layers), schema, regression=True)
+    norm: Any = ("l1", "linf")[seed // 3 % 2]
+    off = np.abs(own.function.scores(x) - x)
+    errors = off.sum(axis=1) if norm == "l1" else off.max(axis=1)
+    limit = reconstructed(own, schema, at_most=float(np.quantile(errors, rng.uniform(0.2, 0.9))), norm=norm)
+    query = _query(question, (limit,))
+    explainer, row = Explainer(question.model).using(limits=LIMITS), schema.row(points[0])
+    certificate = certify(explainer, row, query)
+    return Asked((certificate,), (explainer.explain(row, query),))
 
 
 def fewest_first(seed: int) -> Asked:
@@ -171,7 +195,9 @@ def _query(question: Question, others: tuple[Any, ...] = (), **more: Any) -> Que
 KINDS: dict[str, Callable[[int], Asked]] = {
     "several models": several_models,
     "some of several models": lambda seed: several_models(seed, some=True),
-    "a smooth one of several models": lambda seed: several_models(seed, curved=True),
+    "a smooth one of several models": lambda seed: several_models(seed, curved=smooth),
+    "another smooth one of several models": lambda seed: several_models(seed, curved=other_smooth),
+    "an autoencoder's error": reconstructed_rows,
     "fewest changes first": fewest_first,
     "diverse sets": diverse,
     "probability of one of several": probability,

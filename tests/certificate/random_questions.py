@@ -21,7 +21,7 @@ from ifonly.errors import UnsupportedQuestion
 from ifonly.methods import Enumerate, Search
 from ifonly.model import Network, network_model
 from ifonly.model.smooth import SmoothNetwork
-from ifonly.model.smooth.activations import Activation
+from ifonly.model.smooth.activations import Activation, SideBySide
 from ifonly.problem import Question
 from ifonly.results.claim import Claim
 from ifonly.tolerances import DEFAULT
@@ -35,8 +35,32 @@ from random_trees import random_tree_problem  # noqa: E402
 LIMITS = Limits(seconds=60.0)
 
 
-def smooth(asked: tuple[Question, Any], seed: int) -> tuple[Question, Any]:
-    """The question to the same layers with smooth activations (and ReLUs) in between."""
+def other_activation(rng: np.random.Generator) -> Activation:
+    """One at random that is neither tanh nor the logistic function."""
+    name = str(rng.choice(["softplus", "gelu", "gelu_tanh", "silu", "elu", "power"]))
+    alpha = {"elu": rng.choice([1.0, 0.5, 0.0]), "power": rng.choice([-1.5, 0.0, 0.5, 1.25, 2.0, 3.0])}.get(name, 1.0)
+    return Activation(name, float(alpha))  # type: ignore[arg-type]
+
+
+def side_by_side(one: Activation, width: int, rng: np.random.Generator) -> Activation | SideBySide:
+    """The activation of a layer, or, sometimes, of some of its neurons, beside another."""
+    if width < 2 or rng.random() < 0.6:
+        return one
+    first = int(rng.integers(1, width))
+    other = Activation(str(rng.choice(["relu", "tanh", "sigmoid"]))) if rng.random() < 0.5 else other_activation(rng)  # type: ignore[arg-type]
+    return SideBySide(((one, first), (other, width - first)))
+
+
+def other_smooth(asked: tuple[Question, Any], seed: int) -> tuple[Question, Any]:
+    """The question to the same layers with any smooth activations in between, of a layer sometimes several."""
+    network, rng = asked[0].model.function.as_network(), np.random.default_rng(seed)
+    assert network is not None
+    hidden = network.layers[:-1]
+    return smooth(asked, seed, [side_by_side(other_activation(rng), len(one.bias), rng) for one in hidden])
+
+
+def smooth(asked: tuple[Question, Any], seed: int, chosen: Any = ()) -> tuple[Question, Any]:
+    """The question to the same layers with smooth activations (and ReLUs) in between, or with the `chosen` ones."""
     question, points = asked
     model = question.model
     network, rng = model.function.as_network(), np.random.default_rng(seed)
@@ -45,7 +69,7 @@ def smooth(asked: tuple[Question, Any], seed: int) -> tuple[Question, Any]:
         return asked
     names: list[Any] = [*rng.choice(["tanh", "sigmoid", "relu"], size=len(network.layers) - 2, p=[0.45, 0.45, 0.1])]
     names.insert(0, ("tanh", "sigmoid")[seed % 2])
-    activations = [Activation(name) for name in names]
+    activations = chosen or [Activation(name) for name in names]
     layers = [(layer.weight, layer.bias) for layer in network.layers]
     scores = SmoothNetwork(network, activations).scores(model.schema.encode(points[:1]))[0]
     near = rng.normal(scale=0.2, size=len(scores)) * np.abs(layers[-1][0]).max(axis=1)  # not far from the threshold
@@ -67,6 +91,9 @@ KINDS: dict[str, Callable[[int], tuple[Question, Any]]] = {
     "smooth": lambda seed: smooth(random_problem(seed), seed),
     "finite smooth": lambda seed: smooth(random_problem(seed, finite=True), seed),
     "smooth under rules": lambda seed: smooth(random_ruled_problem(seed), seed),
+    "other smooth": lambda seed: other_smooth(random_problem(seed), seed),
+    "finite other smooth": lambda seed: other_smooth(random_problem(seed, finite=True), seed),
+    "other smooth under rules": lambda seed: other_smooth(random_ruled_problem(seed), seed),
 }
 
 

@@ -45,6 +45,21 @@ def test_check(path):
     assert data["verdict"] == "VALID" and data["lower"] < data["upper"] and data["leaves"] >= 1
 
 
+def test_the_reasons_why_there_is_none(tmp_path):
+    file = tmp_path / "none.certs"
+    words = ("certify", *COMPAS, "--reasons", "--output", file)
+    result = run(*words, "--row", 1, "--fix", "PriorsCount,AgeGroup,Sex,Race", "--json")
+    assert result.exit_code == codes.PROVEN, result.output
+    entries = list(entries_of(file))
+    assert json.loads(result.stdout)["written"] == len(entries) >= 2
+    first, *others = [check(one.certificate) for one in entries]
+    assert first.valid and first.lower == float("inf")
+    assert all(one.valid and one.upper is not None for one in others)
+    assert run(*words, "--row", 1, "--force").exit_code == codes.LIMIT  # a change helps, so there are no reasons
+    assert run(*words, "--row", 1, "--force", "--resume").exit_code == codes.WRONG_INPUT
+    assert "is written as .certs" in run("certify", *COMPAS, "--row", 1, "--reasons", "--output", "x.cert").stderr
+
+
 def test_check_refuses(path, tmp_path):
     data = copy.deepcopy(Certificate.load(path).data)
     data["claim"]["lower"] = data["claim"]["upper"] = (2 * float.fromhex(data["claim"]["upper"])).hex()

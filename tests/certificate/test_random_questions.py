@@ -26,7 +26,7 @@ COUNT = int(os.environ.get("IFONLY_CERTIFICATES", "0"))
 FIRST = int(os.environ.get("IFONLY_FIRST", "0"))
 MUTATIONS = int(os.environ.get("IFONLY_MUTATIONS", "60"))
 MOST_ROWS = 20_000
-FINITE = ("finite rules", "finite trees", "trees under rules", "finite smooth")
+FINITE = ("finite rules", "finite trees", "trees under rules", "finite smooth", "finite other smooth")
 
 
 @pytest.mark.parametrize("kind", KINDS)

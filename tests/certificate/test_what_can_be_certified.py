@@ -53,7 +53,7 @@ from ifonly import (
     check,
 )
 from ifonly.causes import LinearEquation, ModelEquation, TableEquation
-from ifonly.certifying import certify_diverse, certify_none, certify_reason, certify_recourse
+from ifonly.certifying import certify_diverse, certify_filled, certify_none, certify_reason, certify_recourse
 from ifonly.errors import IfonlyError
 from ifonly.methods import MipObj
 from ifonly.model import network_model
@@ -109,12 +109,24 @@ def smooth(name: str) -> Any:
     return network_model(SmoothNetwork(network, [Activation(name)]), SCHEMA, classes=("no", "yes"))  # type: ignore[arg-type]
 
 
+def powers() -> Any:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PowerTransformer
+
+    labels = np.where(network().scores(rows())[:, 0] > 0.3, "yes", "no")
+    bent = ColumnTransformer([("powers", PowerTransformer(), [0, 1])], remainder="passthrough")
+    fitted = make_pipeline(bent, LogisticRegression(max_iter=10_000)).fit(SCHEMA.encode(rows()), labels)
+    return asked(model=ifonly.import_model(fitted, SCHEMA))
+
+
 def asked(*constraints: Any, model: Any = None, **query: Any) -> Any:
     explainer = Explainer(model or network())
     return certify(explainer, PERSON, Query(constraints=constraints, **{"target": "yes", **query}))
 
 
-def missing_case(*constraints: Any) -> Any:
+def missing_case(*constraints: Any, make: Any = certify) -> Any:
     import pandas as pd
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
@@ -125,7 +137,7 @@ def missing_case(*constraints: Any) -> Any:
         people, np.where(people["Income"] > 30, "yes", "no")
     )
     schema = Schema([Real("Income", 0, 60), Real("Debt", 0, 30, missing=True)])
-    return certify(Explainer(fitted, schema=schema), {"Income": 10.0, "Debt": None}, constraints=constraints)
+    return make(Explainer(fitted, schema=schema), {"Income": 10.0, "Debt": None}, constraints=constraints)
 
 
 def recourse(equation: Any, **query: Any) -> Any:
@@ -185,9 +197,13 @@ TRIED: dict[str, Callable[[], Any]] = {
         asked(AcceptedBySome(1, of=[other(), Accepted(by=forest(), target="yes", name="forest")])),
     ),
     "options, ranges and pairs that occur in data": lambda: asked(*support(SCHEMA, table()), *pairs(SCHEMA, table())),
-    "an autoencoder's error": lambda: asked(reconstructed(
-        network_model(Network.of([(0.9 * np.eye(9), np.zeros(9))]), SCHEMA, regression=True), SCHEMA, at_most=20.0
-    )),
+    "an autoencoder's error": lambda: [
+        asked(reconstructed(
+            network_model(Network.of([(0.9 * np.eye(9), np.zeros(9))] * depth), SCHEMA, regression=True), SCHEMA,
+            at_most=20.0, norm=norm,
+        ))
+        for depth in (1, 2, 3) for norm in ("l1", "linf")
+    ],
     "near a row of data": lambda: asked(Near.of(SCHEMA, table(), 0.2)),
     "a local outlier factor": lambda: asked(LocalOutlierFactor.of(SCHEMA, table())),
     "correlated changes within a cost": lambda: asked(Mahalanobis.of(SCHEMA, table()).within(20.0)),
@@ -213,7 +229,9 @@ TRIED: dict[str, Callable[[], Any]] = {
     "networks of ReLUs, linear models, scorecards": lambda: asked(model=scorecard()),
     "trees, forests, boosted trees": lambda: asked(model=forest()),
     "networks with tanh or sigmoid": lambda: (asked(model=smooth("tanh")), asked(model=smooth("sigmoid"))),
-    "networks with other smooth activations": lambda: asked(model=smooth("softplus")),
+    "networks with other smooth activations, powers, logarithms": lambda: [
+        *(asked(model=smooth(name)) for name in ("softplus", "gelu", "gelu_tanh", "silu", "elu")), powers(),
+    ],
     "sums of trees and networks": mixed,
     "the nearest row; that there is none": lambda: (asked(), asked("only Owner may change")),
     "why there is none": lambda: certify_none(
@@ -232,7 +250,9 @@ TRIED: dict[str, Callable[[], Any]] = {
         )
     ],
     "a number that stays missing": missing_case,
-    "a missing number that may be filled in": lambda: missing_case(Imputable("Debt", 0.1)),
+    "a missing number that may be filled in": lambda: list(
+        missing_case(Imputable("Debt", 0.1), make=certify_filled).values()
+    ),
     "an answer of another solver": lambda: certify(Explainer(network()).using(MipObj()), PERSON, target="yes"),
 }  # fmt: skip
 

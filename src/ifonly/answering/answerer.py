@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 
 from ifonly.answering.build_answers import AnswerBuilder
 from ifonly.answering.checked_solver import CheckedSolver
-from ifonly.answering.missing import Imputation, patterns, query_restricted_to
+from ifonly.answering.missing import (
+    FilledQuestions,
+    Imputation,
+    choices,
+    patterns,
+    query_restricted_to,
+    started,
+)
 from ifonly.answering.prepared_methods import PreparedMethod
 from ifonly.answering.reasons import find_reasons
 from ifonly.answering.runner import QueryRunner
@@ -160,10 +167,27 @@ class Answerer:
             return self, point, query
         if changes := fillable(query.constraints, missing):
             raise UnsupportedQuestion(
-                f"That '{next(iter(changes))}' may be filled in can be asked with `explain` and `explain_many` only; "
+                f"That '{next(iter(changes))}' may be filled in can be asked with `explain`, `explain_many` and "
+                f"`certify_filled` only; "
                 f"here it stays missing: leave that out."
             )
         return self.without(missing), complete(point), query_restricted_to(self.schema, query, missing)
+
+    def filling(self, point: Floats, query: Query) -> list[FilledQuestions]:
+        """Of a person, some of whose missing numbers may be filled in: the questions of each choice of those that are,
+        the least first."""
+        missing = self.schema.missing_names(point)
+        changes, (_, resolved, _) = (
+            fillable(query.constraints, missing),
+            self.without(missing).one(complete(point), query_restricted_to(self.schema, query, missing)),
+        )
+        found = []
+        for filled in choices(self.schema, query, changes):
+            rest = tuple(name for name in missing if name not in filled)
+            own, start = query_restricted_to(self.schema, query, rest, filled), started(self.schema, point, filled)
+            questions = self.without(rest).runner.questions(start, own, resolved)
+            found.append(FilledQuestions({name: changes[name] for name in filled}, questions, start))
+        return found
 
     def without_broken(self, point: Floats, query: Query) -> tuple[Query, tuple[str, ...]]:
         """The query without the facts that a person's own row breaks, and these in words."""

@@ -7,7 +7,7 @@ answer, and the least of their bounds its bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -18,7 +18,7 @@ from ifonly.answering.runner import QueryRunner
 from ifonly.answering.values import CheckedResult, Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError, RowError, located
-from ifonly.problem import Query
+from ifonly.problem import Query, Question
 from ifonly.problem.missing import constraints_restricted_to, counted, distance_restricted_to, fillable
 from ifonly.results import Claim, Limits, check_witnesses
 from ifonly.schema import Numeric, Schema
@@ -52,6 +52,16 @@ def patterns(schema: Schema, points: Floats) -> dict[tuple[str, ...], list[int]]
 # ---------------------------------------------------------------------- filling in
 
 
+@dataclass(frozen=True)
+class FilledQuestions:
+    """What is asked of a person where some missing numbers are filled in: what that counts as, the questions (a value
+    there makes no difference to their distances), and the point."""
+
+    changes: Mapping[str, float]
+    questions: list[Question]
+    point: Floats
+
+
 @dataclass(frozen=True, kw_only=True)
 class Imputation:
     """One person, of whom missing numbers may be filled in. `runner_without` gives the runner of people with these
@@ -67,11 +77,7 @@ class Imputation:
     def __post_init__(self) -> None:
         if self.query.fewest_first:
             raise QuestionError("The fewest changes cannot be asked for where a number may be filled in: use l0.")
-        if len(self.changes) > MOST_FILLED:
-            raise RowError(
-                f"{len(self.changes)} numbers of this row are missing and may be filled in; at most {MOST_FILLED} can "
-                f"be asked about at once: allow fewer."
-            )
+        choices(self.schema, self.query, self.changes)
 
     @cached_property
     def changes(self) -> Mapping[str, float]:
@@ -82,7 +88,7 @@ class Imputation:
         """The nearest row, whatever is filled in."""
         spent, bounds = Spent(self.settings.limits), [math.inf]
         best = CheckedResult(Claim(point=None, lower=math.inf, method=""))
-        for filled in self._choices():
+        for filled in choices(self.schema, self.query, self.changes):
             least = self._counted(0.0, filled)
             beaten = best.point is not None and tolerances.close(least, best.upper)
             if spent.searches and (beaten or spent.stop):
@@ -102,11 +108,6 @@ class Imputation:
         )  # fmt: skip
         return CheckedResult(claim, best.upper, best.scores)
 
-    def _choices(self) -> Iterator[tuple[str, ...]]:
-        """Which numbers to fill in, the least first; the first is none."""
-        every = (chosen for k in range(len(self.changes) + 1) for chosen in combinations(self.changes, k))
-        return iter(sorted(every, key=lambda filled: self._counted(0.0, filled)))
-
     def _counted(self, rest: float, filled: Collection[str]) -> float:
         changes = {name: self.changes[name] for name in filled}
         return counted(self.query.measure, len(self.schema), rest, changes)
@@ -115,7 +116,7 @@ class Imputation:
         """The nearest row in which these numbers, and no others, are filled in."""
         rest = tuple(name for name in self.missing if name not in filled)
         runner, query = self.runner_without(rest), query_restricted_to(self.schema, self.query, rest, filled)
-        before, settings = self._start(filled), replace(self.settings, limits=limits, listen=None)
+        before, settings = started(self.schema, self.point, filled), replace(self.settings, limits=limits, listen=None)
         found = runner.nearest(resolved, before[None, :], query, settings)[0]
         lower = found.lower if found.lower == math.inf else self._counted(found.lower, filled)
         if found.point is None:
@@ -155,17 +156,31 @@ class Imputation:
                     break
         return row, scores
 
-    def _start(self, filled: Collection[str]) -> Floats:
-        """The person, with the numbers to fill in at the middle of their range: of equally near rows, the one with
-        numbers nearest to that is found. A number may keep a value off its grid, so these are on it. A number that
-        stays missing has the only option of its feature.
-        """
-        point = np.nan_to_num(self.point, nan=0.0)
-        for name in filled:
-            number = self.schema[name]
-            assert isinstance(number, Numeric)
-            point[self.schema.index(name)] = number.nearest(number.lower + number.width / 2.0)
-        return point
+
+def started(schema: Schema, row: Floats, filled: Collection[str]) -> Floats:
+    """A person, with the numbers to fill in at the middle of their range: of equally near rows, the one with numbers
+    nearest to that is found. A number may keep a value off its grid, so these are on it. A number that stays missing
+    has the only option of its feature.
+    """
+    point = np.nan_to_num(row, nan=0.0)
+    for name in filled:
+        number = schema[name]
+        assert isinstance(number, Numeric)
+        point[schema.index(name)] = number.nearest(number.lower + number.width / 2.0)
+    return point
+
+
+def choices(schema: Schema, query: Query, changes: Mapping[str, float]) -> list[tuple[str, ...]]:
+    """Which numbers to fill in, the least first; the first is none."""
+    if len(changes) > MOST_FILLED:
+        raise RowError(
+            f"{len(changes)} numbers of this row are missing and may be filled in; at most {MOST_FILLED} can "
+            f"be asked about at once: allow fewer."
+        )
+    every = (chosen for k in range(len(changes) + 1) for chosen in combinations(changes, k))
+    size = {chosen: counted(query.measure, len(schema), 0.0, {name: changes[name] for name in chosen})
+            for chosen in every}  # fmt: skip
+    return sorted(size, key=size.__getitem__)
 
 
 def _rounded(value: float, start: float, places: int) -> float:

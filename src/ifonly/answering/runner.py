@@ -120,11 +120,11 @@ class QueryRunner:
             )
         return ResolvedTarget(target.describe(), target.words(), (target,), other=other)
 
-    def questions(self, point: Floats, query: Query) -> list[Question]:
-        """What a method is asked of a person: a question for each alternative of the target, and for each choice of
-        the models that accept.
+    def questions(self, point: Floats, query: Query, resolved: ResolvedTarget | None = None) -> list[Question]:
+        """What a method is asked of a person: a question for each alternative of the target (that of the person's own
+        decision, unless it is given), and for each choice of the models that accept.
         """
-        resolved = self.resolved(query.target, int(self.batch(point[None, :], [0]).decided[0]))
+        resolved = resolved or self.resolved(query.target, int(self.batch(point[None, :], [0]).decided[0]))
         ways = each_choice(without_imputable(query.constraints, self.model.schema))
         queries = [replace(query, constraints=way) for way in ways]
         return [self.solver.question(target, one) for target in resolved.alternatives for one in queries]

@@ -2,6 +2,7 @@
 
 from ifonly.certifying.answers import certify_diverse
 from ifonly.certifying.certificates import certify, prove
+from ifonly.certifying.filled import certify_filled
 from ifonly.certifying.none_exists import certify_none
 from ifonly.certifying.reason import certify_reason
 from ifonly.certifying.recourse import certify_recourse
@@ -11,6 +12,7 @@ __all__ = [
     "certified_query",
     "certify",
     "certify_diverse",
+    "certify_filled",
     "certify_none",
     "certify_reason",
     "certify_recourse",

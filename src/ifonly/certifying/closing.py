@@ -112,7 +112,7 @@ class Closing:
 
     def _holds(self, used: list[tuple[Row, float]]) -> bool:
         planes = [(self.exact[row], Fraction(m)) for row, m in used]
-        if self.region.statement.logistic:  # another checker may round a slope in another way
+        if self.region.statement.curved:  # another checker may round a slope in another way
             planes = [((a, c + (abs(c) >> SPARE_BITS), unit), m) for (a, c, unit), m in planes]
         return bool(used) and most_of_planes(self.region, planes) < 0
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model import Model
+from ifonly.model.reconstruction import Reconstruction
 from ifonly.problem import Accepted, Question, Target
 from ifonly.problem.joint_target import JointTarget
 
@@ -49,6 +50,8 @@ def _exact(model: Model, target: Target, rounding_bound: float | None) -> tuple[
         coefficients = np.abs(target.conditions(model)[0]).sum(axis=1).max(initial=0.0)
         rounding_bound = max(rounding_bound, float(coefficients * trees.ensemble.rounding().max()))
     elif trees is None:
+        if isinstance(model.function, Reconstruction):  # its network rounds: what is stated is the autoencoder
+            return model, replace(target, margin=target.margin + (rounding_bound or 0.0))
         if model.function.as_network() is not None:
             model = model.of_network
         elif model.function.statement() is None:

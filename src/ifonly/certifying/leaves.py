@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.certificate.check.activations import IDENTITY, Curve
 from ifonly.certificate.check.box import Extent
 from ifonly.certificate.check.region import Bounds
 from ifonly.certificate.check.schema import StatedChoice
 from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.certifying.float_check import layout
+from ifonly.model.smooth.activations import Activation
 from ifonly.resources import LimitReached, check_limits, seconds_left
 from ifonly.solvers.search.deadline import Deadline
 from ifonly.solvers.search.pack import products_of
@@ -210,7 +212,7 @@ class Leaves:
         """The leaf that closes a box, of which the rules leave something; or the solution of its relaxation, or None.
         The bounds of the hidden neurons in the `whole` box are kept for all others."""
         asked = self.proof_question
-        if self.statement.logistic:  # the kernels know nothing but ReLUs
+        if self.statement.curved:  # the kernels know nothing but ReLUs
             return None
         if self.statement.rates != self.statement.rates_down:
             price = asked.price.copy()
@@ -281,10 +283,14 @@ class Leaves:
 def activated(statement: Statement, layer: int, z: Floats) -> Floats:
     """The values of the neurons of a hidden layer, in floating point."""
     values = np.maximum(z, 0.0)
-    if statement.logistic and statement.logistic[layer]:
-        curved = sorted(statement.logistic[layer])
-        small = np.exp(-np.abs(z[curved]))
-        values[curved] = np.where(z[curved] >= 0.0, 1.0, small) / (1.0 + small)
+    if statement.curved:
+        together: dict[Curve, list[int]] = {}
+        for i, curve in statement.curved[layer].items():
+            together.setdefault(curve, []).append(i)
+        for curve, neurons in together.items():
+            values[neurons] = (
+                z[neurons] if curve.name == IDENTITY else Activation(curve.name, float(curve.alpha))(z[neurons])
+            )
     return values
 
 

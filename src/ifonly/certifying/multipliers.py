@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 def slopes_of(statement: Statement) -> int:
     """Which bits of a row's slopes mean something: those of ReLUs."""
     found = (1 << statement.starts[-2]) - 1
-    for layer, curved in enumerate(statement.logistic):
+    for layer, curved in enumerate(statement.curved):
         found &= ~sum(1 << statement.starts[layer] + i for i in curved)
     return found
 
@@ -128,11 +128,11 @@ class Planes:
         return layer == 0 and i >= self.region.statement.first_literal
 
     def _is_curve(self, layer: int, i: int) -> bool:
-        logistic = self.region.statement.logistic
-        return bool(logistic) and i in logistic[layer]
+        curved = self.region.statement.curved
+        return bool(curved) and i in curved[layer]
 
     def blame(self, y: Floats) -> Floats:
-        """Of each column: its share of the distance between the lines around the logistic neurons at y.
+        """Of each column: its share of the distance between the lines around the smooth neurons at y.
 
         What a neuron adds to the conditions at most is shared by what leads to it: by |weight| times how far that can
         move, down to the columns.

@@ -122,7 +122,7 @@ def _of_probes(
 def is_plain(statement: Statement) -> bool:
     """Do the records of the search speak of this question as it is stated? They know other splits for rules."""
     stepped = any(domain.steps is not None for domain in statement.domains)
-    ruled = statement.rules.any or bool(statement.logistic)
+    ruled = statement.rules.any or bool(statement.curved)
     return not ruled and not stepped and statement.rates == statement.rates_down
 
 

@@ -68,7 +68,7 @@ class FloatRelaxed:
         return place(self.leaves.statement, worst) if error[worst] > ERROR else None
 
     def blame(self, y: Floats) -> Floats:
-        """There are no logistic neurons."""
+        """There are no smooth neurons."""
         return np.zeros_like(y)
 
     def literals(self, y: Floats) -> Floats:
@@ -124,9 +124,9 @@ class Splitting:
         return ["relu", *worst] if worst is not None else self._curve_split()
 
     def _curve_split(self) -> list[Any] | None:
-        """Of the feature that most of the distance between lines and logistic neurons is due to; the factual, if it is
+        """Of the feature that most of the distance between lines and smooth neurons is due to; the factual, if it is
         inside, else the middle."""
-        if not self.region.statement.logistic:
+        if not self.region.statement.curved:
             return None
         blame = self.relaxed.blame(self.y)
         shares = [float(blame[item.first : item.first + max(len(item.options), 1)].sum()) for item in self.region.items]

@@ -142,6 +142,8 @@ def stated_model(model: Model) -> dict[str, Any] | None:
         stated: dict[str, Any] | None = {"kind": "network", "layers": network["network"]} if network else None
         if stated is not None and network is not None and "activations" in network:
             stated |= {"kind": "smooth", "activations": network["activations"]}
+        if stated is not None and network is not None and "error" in network:
+            stated |= {"kind": "reconstruction", **network["error"]}
         _STATED[function] = stated if trees is None else _trees_data(trees)
     return _STATED[function]
 

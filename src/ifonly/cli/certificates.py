@@ -50,7 +50,9 @@ class CertificateOutput:
         from ifonly.certificate.collection import ENDING, CollectionWriter
         from ifonly.cli.certify_many import shared_parts
 
-        self.path, self.force, self.complete = path, force, True
+        self.path, self.force = path, force
+        self.counts = {"written": 0, "without": 0}
+        """Certificates, and rows that have none."""
         self.collection: CollectionWriter | None = None
         shared = shared_parts(explainer)  # refused before the work, where the model cannot be stated
         if path.suffix == ENDING:
@@ -71,11 +73,17 @@ class CertificateOutput:
                     self.collection.add(row, one)
                 else:
                     write_whole(self.path, one.content, overwrite=self.force)
+                self.counts["written"] += 1
         except IfonlyError as error:
-            self.complete = False
+            self.counts["without"] += 1
             note(f"row {row} has no certificate: {error}")
             if self.collection is not None:
                 self.collection.refuse(row, str(error))
+
+    @property
+    def complete(self) -> bool:
+        """Has every row a certificate?"""
+        return not self.counts["without"]
 
     def close(self) -> None:
         """Close the file, and say how it is checked."""

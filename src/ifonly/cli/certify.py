@@ -27,6 +27,7 @@ Examples:
   ifonly certify --dataset compas --row 0 --method mip-obj --output word.cert
   ifonly certify word.cert --output proven.cert
   ifonly certify --dataset compas --first 100 --output people.certs
+  ifonly certify --dataset compas --row 1 --fix PriorsCount,AgeGroup,Sex,Race --reasons --output none.certs
 
 {codes.EPILOG}"""
 
@@ -37,13 +38,19 @@ Examples:
 @click.option("--output", metavar="FILE", required=True,
               help="Where the certificate goes; a name that ends with .certs takes those of many rows.")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Continue a .certs file that was not finished.")
+@click.option("--reasons", is_flag=True, help="Why there is none: what rules every change out, and what would help.")
 @force_option
 @json_option
-def certify(file: str | None, output: str, resume: bool, force: bool, as_json: bool, **options: Any) -> int:
+def certify(
+    file: str | None, output: str, resume: bool, reasons: bool, force: bool, as_json: bool, **options: Any
+) -> int:
     """Prove the nearest counterfactual of one row, and write the proof as a certificate.
 
     An output that ends with .certs is a collection: the certificates of all rows, with the model stored once. It is
     written row by row; --resume continues it.
+
+    With --reasons, each row for which no change helps has one certificate that the blamed constraints rule every change
+    out, one of the nearest row that each relaxation leaves, and one per blamed constraint that is needed.
 
     With FILE, a certificate whose lower bound is a solver's: the search is asked the same question, and its
     proof takes the place of the word.
@@ -56,6 +63,8 @@ def certify(file: str | None, output: str, resume: bool, force: bool, as_json: b
     from ifonly.schema import write_whole
 
     limits = Limits(seconds=options["time_limit"], nodes=options["node_limit"])
+    if file is None and reasons:
+        return _reasons(output, options, limits, force=force, resume=resume, as_json=as_json)
     if file is None and output.endswith(ENDING):
         return _many(output, options, limits, force=force, resume=resume, as_json=as_json)
     place = check_place(output, force=force)
@@ -107,6 +116,28 @@ def _many(output: str, options: dict[str, Any], limits: Limits, *, force: bool, 
         click.echo(f"{counts['written']:,} certificates written, {counts['without']:,} rows have none.")
     note(f"Written to {output}; to check all of them: ifonly check {output}")
     return exit_code(counts)
+
+
+def _reasons(output: str, options: dict[str, Any], limits: Limits, *, force: bool, resume: bool, as_json: bool) -> int:
+    """Certificates of why there is none, of each row for which that is so."""
+    from functools import partial
+
+    from ifonly.certifying import certify_none
+    from ifonly.cli.certificates import CertificateOutput, certificate_place
+    from ifonly.errors import QuestionError
+
+    if resume:
+        raise QuestionError("Reasons are written in one go; leave out --resume, or --reasons.")
+    place = certificate_place(output, force=force, one=False)
+    assert place is not None
+    explainer, rows, query = _read_questions(options, limits)
+    certificates = CertificateOutput(place, explainer, f"{query.to_json()} reasons", force=force)
+    for number, row in rows.items():
+        certificates.add(number, partial(certify_none, explainer, row, query))
+    certificates.close()
+    if as_json:
+        show_json({"output": output, **certificates.counts})
+    return codes.PROVEN if certificates.complete else codes.LIMIT
 
 
 def _refuse_a_question() -> None:

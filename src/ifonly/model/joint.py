@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.layers import affine
 from ifonly.model.kind import Floats, Kind, Precision
 from ifonly.model.model import Model
 from ifonly.model.network import Network
@@ -128,9 +127,11 @@ class Joint(Kind):
 
     def _deepened(
         self, stack: Layers, activations: Sequence[Activation | SideBySide], depth: int
-    ) -> tuple[Layers, Sequence[Activation | SideBySide]]:
-        """The same function with so many layers: what is above 0 is passed on through ReLUs as it is, and all else is
-        lifted above 0 first, which costs a rounding of the bias that the bounds of every method allow for."""
+    ) -> tuple[Layers, list[Activation | SideBySide]]:
+        """The same function with so many layers: what is above 0 is passed on through ReLUs as it is; powers, of which
+        some have no lower bound, as z and as -z; and all else is lifted above 0 first, which costs a rounding of the
+        bias that the bounds of every method allow for."""
+        activations = list(activations)
         if len(stack) == 1 < depth:
             weight, bias = stack[0]
             low, high = column_box(self.schema)
@@ -139,20 +140,17 @@ class Joint(Kind):
             stack, activations = [(weight, bias + lift), (np.eye(len(bias)), -lift)], [RELU]
         while len(stack) < depth:
             weight, bias = stack[-1]
-            lift = self._lift(stack, activations)
+            size = weight.shape[1]
+            if any(part.name == "power" for part, _ in _of_neurons(activations[-1], size)):
+                both = np.vstack([np.eye(size), -np.eye(size)]), np.zeros(2 * size)
+                stack = [*stack[:-1], both, (np.hstack([weight, -weight]), bias)]
+                activations = [*activations, RELU]
+                continue
+            lift = 0.0 if activations[-1] == RELU else 1.0  # no activation goes below -1
             less = np.array([math.fsum([b, *(-lift * row)]) for b, row in zip(bias.tolist(), weight, strict=True)])
-            stack = [*stack[:-1], (np.eye(len(lift)), lift), (weight, less)]
+            stack = [*stack[:-1], (np.eye(size), np.full(size, lift)), (weight, less)]
             activations = [*activations, RELU]
         return stack, activations
-
-    def _lift(self, stack: Layers, activations: Sequence[Activation | SideBySide]) -> Floats:
-        """What is added to the last activations so that none is below 0."""
-        if activations[-1] == RELU:
-            return np.zeros(stack[-1][0].shape[1])
-        low, high = (end[None, :] for end in column_box(self.schema))
-        for (weight, bias), activation in zip(stack, activations, strict=False):
-            low, high = activation.values(*affine(weight, bias, low, high))
-        return np.asarray(np.ceil(np.maximum(-low[0], 1.0)))
 
 
 def joint_model(models: Sequence[Model]) -> Model:
@@ -178,6 +176,11 @@ class Originals:
 
     def __call__(self, points: Floats) -> Floats:
         return np.concatenate([one.scores(points) for one in self.models], axis=1)
+
+
+def _of_neurons(activation: Activation | SideBySide, width: int) -> tuple[tuple[Activation, int], ...]:
+    """Each activation of a layer, with how many neurons in a row have it."""
+    return activation.parts if isinstance(activation, SideBySide) else ((activation, width),)
 
 
 def _layers(network: Network) -> Layers:

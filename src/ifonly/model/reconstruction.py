@@ -9,7 +9,7 @@ The columns x are passed on through the hidden layers beside the autoencoder's o
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,12 @@ class Reconstruction(Kind):
         if self.norm == "l1":
             return np.asarray(mine + theirs.sum(axis=1, keepdims=True))
         return np.asarray(mine + np.hstack([theirs, theirs, np.zeros((len(theirs), 1))]))
+
+    def statement(self) -> dict[str, Any]:
+        """The stored weights of the autoencoder, and what is asked of its error."""
+        network = self.autoencoder.as_network()
+        assert network is not None
+        return {**network.statement(), "error": {"norm": self.norm, "at_most": (self.at_most + 0.0).hex()}}
 
     def as_network(self) -> Network:
         return self._network

@@ -11,7 +11,7 @@ from typing import Any
 
 from .causes import ActionSet, action_sets
 from .layers import longest_number
-from .models import side_by_side
+from .models import deepened_curves, side_by_side
 from .reading import CheckBudget, Refusal, entries, listed
 from .rule_reading import MAX_LITERALS
 from .rules import Rules, rooms
@@ -73,16 +73,10 @@ def acting_on(statement: Statement, actions: ActionSet) -> Statement:
         weight_rows=weight_rows, weight_columns=tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows),
         biases=biases, columns=columns, sizes=sizes, starts=tuple(accumulate(sizes, initial=0)),
         first_literal=sizes[0] - len(rules.literals), rooms=rooms(schema, rules.literals, statement.grid, meter),
-        logistic=_deep(statement.logistic, len(exponents)),
+        curved=deepened_curves(statement.curved, len(exponents) - 1),
         rates=rates, rates_down=rates_down, jumps=jumps,
     )  # fmt: skip
     return made.about(statement.factual)
-
-
-def _deep(logistic: tuple[frozenset[int], ...], layers: int) -> tuple[frozenset[int], ...]:
-    """The same neurons of a network with more layers, which pass on the values of the last."""
-    none = frozenset[int]()
-    return (*logistic, *(none,) * (layers - 1 - len(logistic))) if logistic else ()
 
 
 def _rules_of(statement: Statement, actions: ActionSet) -> Rules:

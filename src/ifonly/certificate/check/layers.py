@@ -18,7 +18,6 @@ from .schema import StatedChoice, StatedNumeric, StatedSchema
 from .softmax import ScoreRows, plane_rows
 
 MAX_WEIGHTS = 5_000_000
-ACTIVATIONS = ("relu", "sigmoid", "tanh")
 MOST_FINE = 1_074
 """No float64 is finer than 2^-this."""
 SLOPE_BITS = 44
@@ -50,29 +49,6 @@ def read_network(value: Any, inputs: int, meter: CheckBudget) -> list[tuple[list
     if not stack:
         raise Refusal("the network has no layers")
     return stack
-
-
-def read_activations(value: Any, count: int) -> list[str]:
-    """The activation of each hidden layer, by name."""
-    names = listed(value, "the activations", count)
-    if any(name not in ACTIVATIONS for name in names if isinstance(name, str)) or not names:
-        raise Refusal(f"the activations of hidden layers are {', '.join(ACTIVATIONS)}")
-    if not all(isinstance(name, str) for name in names):
-        raise Refusal("an activation is named by text")
-    return names
-
-
-def with_logistic(weights: Weights, biases: Biases, names: list[str], grid: int) -> tuple[Weights, Biases]:
-    """The same network with the logistic function in the place of tanh:  tanh(z) = 2 s(2 z) - 1."""
-    rows, constants = [*weights], [*biases]
-    for k, name in enumerate(names):
-        if name == "tanh":
-            rows[k] = tuple(tuple(w << 1 for w in row) for row in rows[k])
-            constants[k] = tuple(b << 1 for b in constants[k])
-            above = rows[k + 1]
-            constants[k + 1] = tuple(b - (sum(row) << grid) for b, row in zip(constants[k + 1], above, strict=True))
-            rows[k + 1] = tuple(tuple(w << 1 for w in row) for row in above)
-    return tuple(rows), tuple(constants)
 
 
 def read_target(value: Any, outputs: int, planes: Any, meter: CheckBudget) -> tuple[str, float, ScoreRows]:
@@ -151,7 +127,7 @@ def fingerprint(stack: list[tuple[list[list[float]], list[float]]], meter: Check
 
 
 def integers(
-    stack: list[tuple[list[list[float]], list[float]]], rows: ScoreRows, margin: float,
+    stack: Sequence[tuple[Sequence[Sequence[float | Fraction]], Sequence[float | Fraction]]], rows: ScoreRows, margin: float,
     grid: int, meter: CheckBudget,
 ) -> tuple[tuple[int, ...], tuple[tuple[tuple[int, ...], ...], ...], tuple[tuple[int, ...], ...]]:  # fmt: skip
     """Exponents, weights and biases of every layer; the last one gives  C s - d - margin."""
@@ -180,7 +156,7 @@ def _fineness(row: Sequence[float | Fraction], meter: CheckBudget) -> int:
     return max((v.as_integer_ratio()[1].bit_length() - 1 for v in row), default=0)
 
 
-def _scaled_row(row: list[float], bits: int, meter: CheckBudget) -> tuple[int, ...]:
+def _scaled_row(row: Sequence[float | Fraction], bits: int, meter: CheckBudget) -> tuple[int, ...]:
     result = tuple(scaled(v, bits, "a weight") for v in row)
     meter.keep(sum(map(int.bit_length, result)))
     return result

@@ -14,19 +14,20 @@ from itertools import accumulate
 from typing import Any
 
 from ..format import canonical
+from .activations import IDENTITY, Curve
 from .layers import (
     MAX_WEIGHTS,
     Integers,
     columns_of,
     fingerprint,
     integers,
-    read_activations,
     read_network,
     read_target,
     with_hidden_layer,
-    with_logistic,
 )
 from .reading import CheckBudget, Refusal, entries, listed
+from .reading_activations import Curves, read_activations, with_logistic
+from .reconstruction import read_reconstruction
 from .schema import StatedChoice, StatedSchema
 from .softmax import ScoreRows
 from .trees import StatedForest, StatedLeaf, read_forest
@@ -48,8 +49,8 @@ class StatedModel:
     fingerprint: str
     curves: tuple[tuple[int, int], ...] = ()
     """Of the network's conditions, where those of a probability begin, and how many other classes there are."""
-    logistic: tuple[frozenset[int], ...] = ()
-    """Of each hidden layer: the neurons whose activation is the logistic function. All others are ReLUs."""
+    curved: Curves = ()
+    """Of each hidden layer: the neurons that are no ReLUs. Nothing where all are."""
 
 
 def read_model(
@@ -76,6 +77,8 @@ def _read_one(model: Any, schema: StatedSchema, target: _Target, grid: int, mete
         own = hashlib.sha256(canonical(model)).hexdigest()
         forest = replace(forest, curves=((0, curve),) if curve else ())
         return StatedModel(_nothing(schema), forest, _with_margin(wanted, margin), (margin,), words, own)
+    if kind == "reconstruction":
+        return _read_error(model, schema, target, grid, meter)
     if kind not in ("network", "smooth"):
         raise Refusal(f"there is no kind of model {str(kind)[:60]!r}")
     smooth = ["activations"] if kind == "smooth" else []
@@ -84,19 +87,27 @@ def _read_one(model: Any, schema: StatedSchema, target: _Target, grid: int, mete
     wanted, margin, rows = _conditions(target, len(stack[-1][1]), meter)
     exponents, weights, biases = integers(stack, rows, margin, grid, meter)
     names: list[str] = []
+    curved: Curves = ()
     if smooth:
-        names = read_activations(model["activations"], len(stack) - 1)
-        weights, biases = with_logistic(weights, biases, names, grid)
+        names, curved, doubled = read_activations(model["activations"], [len(bias) for _, bias in stack[:-1]])
+        weights, biases = with_logistic(weights, biases, doubled, grid)
     network = exponents, weights, biases, columns_of(schema, weights[0], meter)
     sizes = ", ".join(str(len(bias)) for _, bias in stack[:-1]) or "no hidden neurons"
     words = f"Network: {len(schema.columns)} inputs, hidden layers of {sizes}"
     words += f" with {', '.join(names)}" if names else ""
     curves = ((0, len(stack[-1][1]) - 1),) if is_curve else ()
     own = hashlib.sha256(canonical(model)).hexdigest() if smooth else fingerprint(stack, meter)
-    curved = [
-        frozenset(range(len(bias)) if name != "relu" else ()) for name, (_, bias) in zip(names, stack, strict=False)
-    ]
-    return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, own, curves, tuple(curved))
+    return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, own, curves, curved)
+
+
+def _read_error(model: Any, schema: StatedSchema, target: _Target, grid: int, meter: CheckBudget) -> StatedModel:
+    stack, words = read_reconstruction(model, schema, meter)
+    wanted, margin, rows = _conditions(target, len(stack[-1][1]), meter)
+    exponents, weights, biases = integers(stack, rows, margin, grid, meter)
+    network = exponents, weights, biases, columns_of(schema, weights[0], meter)
+    curves = ((0, len(stack[-1][1]) - 1),) if isinstance(target[0], dict) and "log_odds" in target[0] else ()
+    own = hashlib.sha256(canonical(model)).hexdigest()
+    return StatedModel(network, None, _with_margin(wanted, margin), (margin,), words, own, curves)
 
 
 def _conditions(target: _Target, outputs: int, meter: CheckBudget) -> tuple[str, float, ScoreRows]:
@@ -143,20 +154,31 @@ def _read_several(
         words=f"Several models, numbered from 0: {words}; all of them",
         fingerprint=hashlib.sha256(canonical(model)).hexdigest(),
         curves=tuple((start + n, m) for start, one in zip(starts, own, strict=False) for n, m in one.curves),
-        logistic=_logistic(own),
+        curved=_curved(own),
     )
 
 
-def _logistic(models: list[StatedModel]) -> tuple[frozenset[int], ...]:
-    """Of several networks side by side: the neurons of each hidden layer whose activation is the logistic function."""
-    if not any(one.logistic for one in models):
+def _curved(models: list[StatedModel]) -> Curves:
+    """Of several networks side by side: the neurons of each hidden layer that are no ReLUs."""
+    if not any(one.curved for one in models):
         return ()
     depth, found = max(len(one.network[0]) for one in models), []
+    deep = [deepened_curves(one.curved, depth - 1) for one in models]
     for k in range(depth - 1):
         starts = accumulate((_width(one.network, k, depth) for one in models), initial=0)
-        curved = [(start, one.logistic[k]) for start, one in zip(starts, models, strict=False) if k < len(one.logistic)]
-        found.append(frozenset(start + i for start, neurons in curved for i in neurons))
+        found.append({
+            start + i: curve for start, own in zip(starts, deep, strict=False) if own for i, curve in own[k].items()
+        })  # fmt: skip
     return tuple(found)
+
+
+def deepened_curves(curved: Curves, layers: int) -> Curves:
+    """The same neurons of a network with so many hidden layers, which pass on the values of the last: what may be
+    negative as it is, the rest through ReLUs."""
+    if not curved:
+        return ()
+    passing = {i: Curve(IDENTITY) for i, curve in curved[-1].items() if curve.may_be_negative}
+    return (*curved, *(passing,) * (layers - len(curved)))
 
 
 def side_by_side(schema: StatedSchema, networks: list[Integers], grid: int, meter: CheckBudget) -> Integers:

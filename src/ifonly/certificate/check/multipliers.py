@@ -38,7 +38,7 @@ def is_contradiction(bounds: Bounds) -> bool:
 
 def read_multipliers(statement: Statement, value: Any, where: str) -> Multipliers:
     """[conditions, hidden neurons]"""
-    if statement.rules.any or statement.forest is not None or statement.layers < 2 or statement.logistic:
+    if statement.rules.any or statement.forest is not None or statement.layers < 2 or statement.curved:
         raise Refusal(f"{where}: multipliers are for networks with hidden layers of ReLUs, without rules")
     conditions, neurons = listed(value, f"{where}: the multipliers", 2)
     statement.meter.tick()

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .activations import Curve
 from .box import Box, Extent
 from .knapsack import best_price, greedy, hull
 from .layers import SLOPE_BITS
-from .logistic import lines, values_on
+from .lines import lines, values_on
 from .reading import AT_ONCE
 from .rules import ACTIVE, INACTIVE, literal_range, narrow
 from .schema import StatedNumeric
@@ -231,9 +232,9 @@ class Region:
             self._draw(layer)
         return True
 
-    def _curved(self, layer: int) -> frozenset[int]:
-        """The neurons of a layer whose activation is the logistic function."""
-        return self.statement.logistic[layer] if self.statement.logistic else frozenset()
+    def _curved(self, layer: int) -> dict[int, Curve]:
+        """The neurons of a layer that are no ReLUs."""
+        return self.statement.curved[layer] if self.statement.curved else {}
 
     def _draw(self, layer: int) -> None:
         """Lines and values of a layer whose bounds are known."""
@@ -243,8 +244,8 @@ class Region:
         values = [(max(low, 0), max(high, 0)) for low, high in bounds]
         for i in sorted(curved):
             self.statement.meter.tick()
-            (above[i], shift[i]), (below[i], own) = lines(*bounds[i], grid)
-            values[i] = values_on(*bounds[i], grid)
+            (above[i], shift[i]), (below[i], own) = lines(curved[i], *bounds[i], grid)
+            values[i] = values_on(curved[i], *bounds[i], grid)
             assert lift is not None
             lift[i] = own
         self.chords.append((above, shift, below, lift))
@@ -266,7 +267,7 @@ class Region:
         for start in range(0, len(row), at_once):
             statement.meter.tick()
             for w, (least, most) in zip(row[start : start + at_once], below[start : start + at_once], strict=False):
-                if most > 0:
+                if least or most:
                     low += w * (least if w > 0 else most)
                     high += w * (most if w > 0 else least)
         bits, bias = statement.exponents[layer], statement.biases[layer][i]

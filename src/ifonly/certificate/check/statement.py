@@ -20,7 +20,6 @@ from ..format import canonical_in_steps
 from .causes import ABOUT_ACTIONS, ActionSet, StatedEquation, read_causes
 from .domains import KINDS, Domain, read_domains
 from .layers import MAX_WEIGHTS, Integers, beside, longest_number
-from .logistic import value_bounds
 from .models import read_model
 from .reading import (
     AT_ONCE,
@@ -34,6 +33,7 @@ from .reading import (
     ticking,
     whole,
 )
+from .reading_activations import Curves
 from .rule_reading import OWN, read_rules
 from .rules import RuleLiteral, Rules, rooms
 from .schema import StatedChoice, StatedNumeric, StatedSchema, belongs, read_point, read_schema
@@ -130,8 +130,8 @@ class Statement:
     """Numbers are so long, or features so many, that one sum may take long."""
     curves: tuple[tuple[int, int], ...]
     """Of the network's conditions, where those of a probability begin, and how many other classes there are."""
-    logistic: tuple[frozenset[int], ...]
-    """Of each hidden layer: the neurons whose activation is the logistic function; nothing for networks of ReLUs."""
+    curved: Curves
+    """Of each hidden layer: the neurons that are no ReLUs; nothing for networks of ReLUs."""
     fingerprint: str
     """Of the network: the same as `Network.fingerprint`."""
     question: str
@@ -241,7 +241,7 @@ class Statement:
                 new, old = columns[int(point[g])], columns[int(self.factual[g])]
                 values = [z + (a - b << finer) for z, a, b in zip(values, new, old, strict=True)]
         bits = self.exponents[0] + finer
-        if self.logistic:
+        if self.curved:
             return self._least_conditions(values, bits)
         for k in range(1, self.layers):
             hidden = [max(z, 0) for z in values]
@@ -262,9 +262,9 @@ class Statement:
         """Numbers that the conditions of a smooth network are at least, from the pre-activations of layer 0."""
         ends = [(z, z) for z in values]
         for k in range(1, self.layers):
-            curved, unit = self.logistic[k - 1], BITS
+            curved, unit = self.curved[k - 1], BITS
             hidden = [
-                (value_bounds(low, bits)[0], value_bounds(high, bits)[1]) if j in curved
+                curved[j].values(low, high, bits) if j in curved
                 else (max(low, 0) << unit >> bits, -(-max(high, 0) << unit >> bits))
                 for j, (low, high) in enumerate(ends)
             ]  # fmt: skip
@@ -348,7 +348,7 @@ def read_statement(
         sizes, model.words, sizes[0] - len(rules.literals), model.forest, rooms(schema, rules.literals, grid, meter),
         tuple(isinstance(f, StatedChoice) for f in schema.features),
         tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
-        model.curves, model.logistic, model.fingerprint,
+        model.curves, model.curved, model.fingerprint,
         hashlib.sha256(canonical_in_steps(question, meter.tick)).hexdigest(), meter,
         model.network if equations else None, equations,
     )  # fmt: skip

@@ -28,8 +28,6 @@ from ifonly.printing import shown
 from ifonly.schema.arguments import items
 
 Floats = NDArray[np.float64]
-STATED = ("relu", "sigmoid", "tanh")
-"""Activations that a certificate can state."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +100,9 @@ class SmoothNetwork(Kind):
         curves = [a if a != RELU else None for a in self.activations]
         return self.linear.operations or operations_of_layers(layers, curves)
 
-    def statement(self) -> dict[str, Any] | None:
-        """The stored weights and the activations by name, where certificates state all of them."""
-        if not all(isinstance(a, Activation) and a.name in STATED for a in self.activations):
-            return None
-        return {**self.linear.statement(), "activations": [a.name for a in self.activations]}
+    def statement(self) -> dict[str, Any]:
+        """The stored weights and the activations, as certificates state them."""
+        return {**self.linear.statement(), "activations": [_stated(a) for a in self.activations]}
 
     def deployed_as(self, operations: OperationGraph) -> SmoothNetwork:
         """See `Network.deployed_as`."""
@@ -118,6 +114,16 @@ class SmoothNetwork(Kind):
     def without_constants(self, value: Floats) -> SmoothNetwork:
         """See `Network.without_constants`."""
         return SmoothNetwork(self.linear.without_constants(value), self.activations)
+
+
+def _stated(activation: Activation | SideBySide) -> Any:
+    """By name, with the number that ELU and powers have; several side by side with how many neurons have each."""
+    if isinstance(activation, SideBySide):
+        return [[_stated(one), count] for one, count in activation.parts]
+    number = {"elu": "alpha", "power": "exponent"}.get(activation.name)
+    if number is None:
+        return activation.name
+    return {"name": activation.name, number: (activation.alpha + 0.0).hex()}
 
 
 def _identity(activation: Activation | SideBySide) -> Any:

@@ -858,7 +858,7 @@ function holds(literal, point) {
 
 const NORMS = { l0: "sum", l1: "sum", "l0+l1": "sum", l2: "square", linf: "max" };
 
-const ACTIVATIONS = ["relu", "sigmoid", "tanh"];
+const SMOOTH = ["sigmoid", "tanh", "softplus", "gelu", "gelu_tanh", "silu"], ACTIVATIONS = ["relu", ...SMOOTH, "elu", "power"];
 
 function readLayers(model, inputs, budget, ...more) {
   return readStack(entries(model, "the model", "kind", "layers", ...more).layers, inputs, budget);
@@ -954,6 +954,264 @@ function touching(low, high, P) {
   else if (!isAbove(right)) return null;
   else for (let k = 0; k < 14; k++) { const middle = 0.5 * (bad + good); if (isAbove(middle)) good = middle; else bad = middle; }
   return largest(largest(least(F.floor(F.mul(fraction(good), [1n << P, 1n])), high), low), 0n);
+}
+
+// Activations: f(z) and f'(z) of z 2^-P, each from below and above in units of 2^-256.
+
+const EXP_ONE = 1n << EXP_BITS;
+const product = (a, b) => { const ends = a.flatMap((x) => b.map((y) => x * y)); return [ends.reduce(least) >> EXP_BITS, -(-ends.reduce(largest) >> EXP_BITS)]; };
+/** A multiple of bounds by a fraction. */
+const multiple = (ends, [top, bottom]) => { const both = ends.map((end) => end * top); return [floor(both.reduce(least), bottom), ceil(both.reduce(largest), bottom)]; };
+const inUnits = (z, P) => (P <= EXP_BITS ? [z << (EXP_BITS - P), z << (EXP_BITS - P)] : [z >> (P - EXP_BITS), -(-z >> (P - EXP_BITS))]);
+
+/** exp of bounds in units of 2^-256. */
+function expOf([low, high]) {
+  const far = FARTHEST << EXP_BITS;
+  if (high > far) refuse(`an activation leads to exp of more than ${FARTHEST}`);
+  const one = (power) => {
+    const [below, above] = expBounds([least(abs(power), far), EXP_ONE]);
+    return power >= 0n ? [below, above] : [power < -far ? 0n : (EXP_ONE << EXP_BITS) / above, ceil(EXP_ONE << EXP_BITS, below)];
+  };
+  return [one(low)[0], one(high)[1]];
+}
+const expOfMinus = (size, P) => expOf(inUnits(-size, P));
+
+/** atanh of t, at most about 1/3, by its series. */
+function areaTangent(t) {
+  let low = 0n, high = 0n, small = t, large = t;
+  for (let k = 1n; large > 1n; k += 2n) {
+    low += small / k;
+    high += ceil(large, k);
+    small = (((small * t) >> EXP_BITS) * t) >> EXP_BITS;
+    large = -((-(-((-large * t) >> EXP_BITS)) * t) >> EXP_BITS);
+  }
+  return [low, high + 2n * large];
+}
+/** log(1 + w), w from 0 to 1. */
+function logOfOneAnd([low, high]) {
+  const from = largest(low, 0n), to = least(high, EXP_ONE);
+  return [2n * areaTangent((from << EXP_BITS) / (2n * EXP_ONE + from))[0], 2n * areaTangent(ceil(to << EXP_BITS, 2n * EXP_ONE + to))[1]];
+}
+/** log of z 2^-P, above 0. */
+function logarithm(z, P) {
+  const power = BigInt(bitLength(z) - 1), top = (z - (1n << power)) << EXP_BITS, bottom = z + (1n << power), n = power - P;
+  const two = [2n * areaTangent(EXP_ONE / 3n)[0], 2n * areaTangent(ceil(EXP_ONE, 3n))[1]];
+  return [2n * areaTangent(top / bottom)[0] + n * two[n > 0n ? 0 : 1], 2n * areaTangent(ceil(top, bottom))[1] + n * two[n > 0n ? 1 : 0]];
+}
+
+let rootOfTwoPi = null;
+/** The square root of 2 pi, by pi = 16 atan(1/5) - 4 atan(1/239). */
+function rootOfTwoPiBounds() {
+  if (rootOfTwoPi === null) {
+    const arc = (n) => {
+      let sum = 0n, k = 0n;
+      for (let power = EXP_ONE / n; power > 0n; power /= n * n, k++) sum += (k & 1n ? -1n : 1n) * (power / (2n * k + 1n));
+      return [sum - 2n * (k + 1n), sum + 2n * (k + 1n)];
+    };
+    const [a, b] = arc(5n), [c, d] = arc(239n);
+    rootOfTwoPi = [squareRoot((2n * (16n * a - 4n * d)) << EXP_BITS), squareRoot((2n * (16n * b - 4n * c)) << EXP_BITS) + 1n];
+  }
+  return rootOfTwoPi;
+}
+/** The integral of the normal density from 0 to a = size 2^-P <= 12, and the density at a. */
+function normalBounds(size, P) {
+  const a = inUnits(size, P), square = [(a[0] * a[0]) >> EXP_BITS, -((-a[1] * a[1]) >> EXP_BITS)], root = rootOfTwoPiBounds();
+  const bottom = product(expOf([square[0] >> 1n, -(-square[1] >> 1n)]), root);
+  let low = 0n, high = 0n, [small, large] = a;
+  for (let k = 3n; large > 1n || 2n * square[1] > k << EXP_BITS; k += 2n) {
+    low += small;
+    high += large;
+    small = ((small * square[0]) >> EXP_BITS) / k;
+    large = ceil(-((-large * square[1]) >> EXP_BITS), k);
+  }
+  high += 2n * large + 2n;
+  return [[(low << EXP_BITS) / bottom[1], ceil(high << EXP_BITS, bottom[0])], [(EXP_ONE << EXP_BITS) / bottom[1], ceil(EXP_ONE << EXP_BITS, bottom[0])]];
+}
+
+const TANH_FACTOR = 0.7978845608028654, TANH_CUBIC = 0.044715, FAR_NORMAL = 12n;
+/** Where each bends: between so many units of 2^-60 and one more; and where it is least, about. */
+const TURNS = { gelu: 1630477228166597776n, gelu_tanh: 1635423776105965834n, silu: 2766270605941285588n };
+const LEAST_AT = { gelu: -0.7517915246935645, gelu_tanh: -0.7524614220710163, silu: -1.2784645427610738 };
+
+/** Value and slope at a >= 0 of what is a times a share that grows from 1/2 to 1. */
+const SHARES = {
+  silu(a, P) {
+    const part = logisticBounds(a, P), size = inUnits(a, P), rest = [EXP_ONE - part[1], EXP_ONE - part[0]];
+    const bend = a > FARTHEST << P ? [0n, FARTHEST * rest[1]] : product(product(size, part), rest);
+    return [product(size, part), [part[0] + bend[0], part[1] + bend[1]]];
+  },
+  gelu(a, P) {
+    const size = inUnits(a, P);
+    if (a > FAR_NORMAL << P) {
+      const most = normalBounds(FAR_NORMAL << P, P)[1][1];
+      return [[size[0] - most, size[1]], [EXP_ONE - most, EXP_ONE + FAR_NORMAL * most]];
+    }
+    const [integral, density] = normalBounds(a, P), share = integral.map((v) => v + (EXP_ONE >> 1n)), bend = product(size, density);
+    return [product(size, share), [share[0] + bend[0], share[1] + bend[1]]];
+  },
+  gelu_tanh(a, P) {
+    const z = [a, 1n << P], two = F.mul(F.of(2), fraction(TANH_FACTOR)), cubed = F.mul(fraction(TANH_CUBIC), F.mul(z, F.mul(z, z)));
+    const y = F.lowest(F.mul(two, F.add(z, cubed))), part = logisticBounds(y[0], BigInt(bitLength(y[1]) - 1)), size = inUnits(a, P), rest = [EXP_ONE - part[1], EXP_ONE - part[0]];
+    const steep = F.mul(two, F.add(z, F.mul(F.of(3), cubed))), from = (steep[0] << EXP_BITS) / steep[1];
+    const bend = F.cmp(y, F.of(FARTHEST)) > 0 ? [0n, 3n * FARTHEST * rest[1]] : product(product([from, from + 1n], part), rest);
+    return [product(size, part), [part[0] + bend[0], part[1] + bend[1]]];
+  },
+};
+
+/** Value and slope of an activation. */
+function activationBounds({ name, alpha }, z, P) {
+  const whole = [EXP_ONE, EXP_ONE], own = inUnits(z, P), [low, high] = own;
+  if (name === "sigmoid") return [logisticBounds(z, P), logisticSlope(z, P)];
+  if (name === "identity") return [own, whole];
+  if (name === "softplus") {
+    const more = logOfOneAnd(expOfMinus(abs(z), P)), from = z > 0n ? own : [0n, 0n];
+    return [[from[0] + more[0], from[1] + more[1]], logisticBounds(z, P)];
+  }
+  if (name === "elu") {
+    if (z >= 0n) return [own, whole];
+    const down = multiple(expOfMinus(-z, P), alpha), end = multiple(whole, alpha);
+    return [[down[0] - end[1], down[1] - end[0]], down];
+  }
+  if (name === "power") {
+    const one = 1n << P, less = F.sub(alpha, F.of(1)), convexUp = alpha[0] > alpha[1];
+    if (!convexUp && z <= one) return [[EXP_ONE - high, EXP_ONE - low], [-EXP_ONE, -EXP_ONE]];
+    if (convexUp && z <= 0n) return [[0n, 0n], [0n, 0n]];
+    const over = alpha[0] === 0n ? null : F.div(F.of(1), alpha);
+    if (convexUp && z >= one) { const part = multiple(whole, over); return [[low - EXP_ONE + part[0], high - EXP_ONE + part[1]], whole]; }
+    const log = logarithm(z, P), slope = expOf(multiple(log, less));
+    if (convexUp) return [multiple(expOf(multiple(log, alpha)), over), slope];
+    const grown = over === null ? log : multiple(expOf(multiple(log, alpha)).map((v) => v - EXP_ONE), over);
+    return [[-grown[1], -grown[0]], [-slope[1], -slope[0]]];
+  }
+  const [value, slope] = SHARES[name](abs(z), P);
+  if (z >= 0n) return [value, slope];
+  return [[value[0] + low, value[1] + high], [EXP_ONE - slope[1], EXP_ONE - slope[0]]]; // f(-a) = f(a) - a
+}
+
+/** The least and the largest value on an interval. */
+function activationRange(curve, low, high, P) {
+  if (low === high) return activationBounds(curve, low, P)[0];
+  const [first, from] = activationBounds(curve, low, P), [last, to] = activationBounds(curve, high, P), most = largest(first[1], last[1]);
+  let lowest = least(first[0], last[0]);
+  if (curve.name in TURNS && from[0] < 0n && to[1] > 0n) { // above its tangent, between the turns
+    const at = F.floor(F.mul(fraction(LEAST_AT[curve.name]), F.of(EXP_ONE))), [value, slope] = activationBounds(curve, at, EXP_BITS);
+    lowest = least(lowest, value[0] - 6n * largest(-slope[0], slope[1]));
+  }
+  return [lowest, most];
+}
+
+/** Value and slope in floating point. */
+function activationGuess({ name, number }, z) {
+  const logistic = (x) => { const small = Math.exp(-Math.abs(x)); return (x >= 0 ? 1 : small) / (1 + small); };
+  if (name === "softplus") return [Math.max(z, 0) + Math.log1p(Math.exp(-Math.abs(z))), logistic(z)];
+  if (name === "elu") return z >= 0 ? [z, 1] : [number * Math.expm1(z), number * Math.exp(z)];
+  if (name === "power" && number > 1) { const x = Math.min(Math.max(z, 0), 1); return [x ** number / number + Math.max(z - 1, 0), x ** (number - 1)]; }
+  if (name === "power") return z <= 1 ? [1 - z, -1] : [-(number === 0 ? Math.log(z) : (z ** number - 1) / number), -(z ** (number - 1))];
+  if (name === "silu") { const part = logistic(z); return [z * part, part + z * part * (1 - part)]; }
+  if (name === "gelu_tanh") {
+    const square = TANH_CUBIC * z * z, part = logistic(2 * TANH_FACTOR * z * (1 + square));
+    return [z * part, part + 2 * z * TANH_FACTOR * (1 + 3 * square) * part * (1 - part)];
+  }
+  const density = Math.exp(-0.5 * z * z) / Math.sqrt(2 * Math.PI);
+  let sum = 0;
+  if (Math.abs(z) < 8) for (let k = 3, term = z; Math.abs(term) > 1e-18; k += 2) { sum += term; term *= z * z / k; }
+  const part = Math.abs(z) < 8 ? 0.5 + density * sum : z > 0 ? 1 : density / -z;
+  return [z * part, part + z * density];
+}
+
+const GUESSED_PIECES = 17, TURN_BITS = 60n;
+
+/** A line above an activation (sign 1n), or above minus it (-1n), on [low, high]: slope and shift as of the logistic. */
+function lineOver(curve, sign, low, high, P) {
+  const less = EXP_BITS - SLOPE, at = (z) => activationBounds(curve, z, P), signed = ([a, b]) => (sign > 0n ? [a, b] : [-b, -a]);
+  const top = (z) => signed(at(z)[0])[1], steep = (z) => signed(at(z)[1]), guess = (x) => activationGuess(curve, x).map((v) => Number(sign) * v);
+  const float = (z) => approximate(largest(least(z, 1n << (60n + P)), -(1n << (60n + P))), Number(P));
+  const chord = (a, b) => (a === b ? steep(a)[0] >> less : floor((top(b) - top(a)) << (P + SLOPE), (b - a) << EXP_BITS));
+  const parts = bendsOn(curve, sign, low, high, P), middle = (low + high) >> 1n;
+  let slope, touching = null;
+  if (parts.every(([bend]) => bend !== "concave")) slope = chord(low, high);
+  else if (parts.length === 1) { touching = middle; slope = steep(middle)[0] >> less; }
+  else {
+    const places = Array.from({ length: GUESSED_PIECES + 1 }, (_, k) => low + floor((high - low) * BigInt(k), BigInt(GUESSED_PIECES)));
+    const points = places.map(float), values = points.map((x) => guess(x)[0]), x = float(middle), [value, rise] = guess(x);
+    const inside = parts.some(([bend, a, b]) => bend === "concave" && a <= middle && middle <= b);
+    if (inside && points.every((z, k) => values[k] <= value + rise * (z - x))) slope = steep(middle)[0] >> less;
+    else slope = chord(...highestAtMiddle(points, values).map((k) => places[k]));
+  }
+  const shifts = [];
+  for (const [bend, a, b] of parts) {
+    const ends = [a, b].map((z) => -((-top(z) << (P + SLOPE)) >> EXP_BITS));
+    if (bend === "convex") shifts.push(ends[0] - slope * a, ends[1] - slope * b);
+    else if (bend === "turning") shifts.push(ends.reduce(largest) + largest(-slope * a, -slope * b));
+    else {
+      const e = touching ?? whereSteep(approximate(slope, Number(SLOPE)), [a, b], [float(a), float(b)], (z) => guess(z)[1], P), there = top(e), [flattest, steepest] = steep(e);
+      for (const z of [a, b]) shifts.push(-(-((there << P) + (z > e ? steepest : flattest) * (z - e)) >> less) - slope * z);
+    }
+  }
+  return [slope, shifts.reduce(largest)];
+}
+
+/** Where an activation is convex, where concave, and where it turns, on an interval. */
+function bendsOn({ name }, sign, low, high, P) {
+  const [own, other] = sign > 0n ? ["convex", "concave"] : ["concave", "convex"];
+  if (!(name in TURNS)) return [[own, low, high]];
+  const inner = F.floor([TURNS[name] << P, 1n << TURN_BITS]), outer = F.ceil([(TURNS[name] + 1n) << P, 1n << TURN_BITS]);
+  const ends = [low, -outer, -inner, inner, outer, high];
+  const found = [other, "turning", own, "turning", other].map((bend, k) => [bend, largest(ends[k], low), least(ends[k + 1], high)]);
+  return low === high ? [found.find(([, a, b]) => a === b)] : found.filter(([, a, b]) => a < b);
+}
+
+/** Two of the points, one on each side of the middle, between which a line is highest there. */
+function highestAtMiddle(points, values) {
+  const half = points.length / 2, middle = 0.5 * (points[half - 1] + points[half]);
+  let best = null, found = [half - 1, half];
+  for (let j = half; j < points.length; j++) {
+    for (let k = 0; k < half; k++) {
+      const wide = points[j] - points[k], height = wide > 0 ? values[k] + (values[j] - values[k]) * ((middle - points[k]) / wide) : values[k];
+      if (best === null || height > best) { best = height; found = [k, j]; }
+    }
+  }
+  return found;
+}
+
+/** Where on [a, b], in which the slope falls, it is about this one. */
+function whereSteep(wanted, [a, b], [left, right], slopeAt, P) {
+  if (slopeAt(left) <= wanted) return a;
+  if (slopeAt(right) >= wanted) return b;
+  for (let k = 0; k < 40; k++) { const middle = 0.5 * (left + right); if (slopeAt(middle) > wanted) left = middle; else right = middle; }
+  return largest(least(F.floor(F.mul(fraction(left), [1n << P, 1n])), b), a);
+}
+
+/** The activations of a layer: a curve per neuron that is no ReLU, and the neurons with tanh, for which s stands. */
+function readLayerActivations(value, width) {
+  const parts = Array.isArray(value) ? value.map((pair) => listed(pair, "an activation of some neurons", 2)).map(([one, count]) => [one, index(count, "how many neurons have an activation", 1, width)]) : [[value, width]];
+  const curves = new Map(), doubled = new Set();
+  let i = 0;
+  for (const [one, count] of parts) {
+    const { name, curve } = readActivation(one);
+    for (const end = i + count; i < end && i <= width; i++) {
+      if (curve !== null) curves.set(i, curve);
+      if (name === "tanh") doubled.add(i);
+    }
+  }
+  if (i !== width) refuse(`the activations of a layer must be of its ${width} neurons`);
+  return { curves, doubled };
+}
+
+function readActivation(value) {
+  const known = (name, alpha = 1) => ({ name, curve: { name: name === "tanh" ? "sigmoid" : name, alpha: fraction(alpha), number: alpha } });
+  if (value === "relu") return { name: value, curve: null };
+  if (SMOOTH.includes(value)) return known(value);
+  const name = value instanceof Map ? value.get("name") : null;
+  if (name === "elu") {
+    const alpha = number(entries(value, "an activation", "name", "alpha").alpha, "the alpha of ELU");
+    if (!(alpha >= 0 && alpha <= 1)) refuse("the alpha of ELU is from 0 to 1");
+    return known(name, alpha);
+  }
+  if (name !== "power") refuse(`the activations of hidden layers are ${ACTIVATIONS.join(", ")}`);
+  const exponent = number(entries(value, "an activation", "name", "exponent").exponent, "the exponent of a power");
+  if (exponent === 1) refuse("the exponent of a power is not 1");
+  return known(name, exponent);
 }
 
 /** Is  sum exp(-c) <= 1  for sure? */
@@ -1064,7 +1322,7 @@ function readModel(model, schema, target, P, budget, planes) {
     return one.curves.map(([first, count]) => [start + first, count]);
   });
   return {
-    curves, logistic: logisticSideBySide(own),
+    curves, curved: curvesSideBySide(own),
     network: networks.length > 0 ? sideBySide(networks, schema, P, budget) : nothing(schema),
     forest: forests.length > 0 ? Forest.together(forests, budget) : null,
     wanted: used.map(([k, one]) => `${one.wanted} by model ${k}`).join(" and "),
@@ -1073,19 +1331,25 @@ function readModel(model, schema, target, P, budget, planes) {
   };
 }
 
-/** Of several networks as one: the logistic neurons of each hidden layer; undefined without any. */
-function logisticSideBySide(models) {
-  if (!models.some((one) => one.logistic)) return undefined;
+/** Of several networks as one: the curves of the neurons of each hidden layer; undefined without any. */
+function curvesSideBySide(models) {
+  if (!models.some((one) => one.curved)) return undefined;
   const sizes = models.map(({ network }) => network.biases.map((bias) => bias.length)), depth = Math.max(...sizes.map((one) => one.length));
   return Array.from({ length: depth - 1 }, (_, k) => {
-    const found = new Set();
+    const found = new Map();
     let start = 0;
     models.forEach((one, m) => {
-      for (const i of one.logistic?.[k] ?? []) found.add(start + i);
+      for (const [i, curve] of curvesOf(one.curved, k)) found.set(start + i, curve);
       start += sizes[m][Math.min(k, Math.max(sizes[m].length - 2, 0))];
     });
     return found;
   });
+}
+
+/** The curves of a hidden layer; of one behind the last, what passes on values that may be negative. */
+function curvesOf(curved, k) {
+  if (!curved || k < curved.length) return curved?.[k] ?? new Map();
+  return new Map([...curved.at(-1)].filter(([, { name }]) => name !== "sigmoid" && name !== "softplus").map(([i]) => [i, { name: "identity" }]));
 }
 
 function readOne(model, schema, target, P, budget, planes) {
@@ -1099,14 +1363,41 @@ function readOne(model, schema, target, P, budget, planes) {
     return made(nothing(schema), forest, found, null);
   }
   if (kind === "smooth") {
-    const stack = readLayers(model, schema.columns.length, budget, "activations"), names = listed(model.get("activations"), "the activations", stack.length - 1);
-    if (names.length === 0 || !names.every((name) => ACTIVATIONS.includes(name))) refuse(`the activations of hidden layers are ${ACTIVATIONS.join(", ")}`);
-    const found = asked(stack.at(-1).bias.length);
-    return { ...made(inWholeNumbers(stack, found, schema, P, budget, names), null, found, null), logistic: names.map((name, k) => new Set(name === "relu" ? [] : stack[k].bias.keys())) };
+    const stack = readLayers(model, schema.columns.length, budget, "activations"), given = listed(model.get("activations"), "the activations", stack.length - 1);
+    if (given.length === 0) refuse("a network with activations has hidden layers");
+    const found = asked(stack.at(-1).bias.length), read = given.map((one, k) => readLayerActivations(one, stack[k].bias.length));
+    return { ...made(inWholeNumbers(stack, found, schema, P, budget, read.map((one) => one.doubled)), null, found, null), curved: read.map((one) => one.curves) };
+  }
+  if (kind === "reconstruction") {
+    const stack = readError(model, schema, budget), found = asked(stack.at(-1).bias.length);
+    return made(inWholeNumbers(stack, found, schema, P, budget), null, found, null);
   }
   if (kind !== "network") refuse(`there is no kind of model ${short(kind)}`);
   const stack = readLayers(model, schema.columns.length, budget), found = asked(stack.at(-1).bias.length);
   return made(inWholeNumbers(stack, found, schema, P, budget), null, found, fingerprint(stack, budget));
+}
+
+/** The network of an autoencoder's error: of y - x (the columns passed on, less their least values), and of its size. */
+function readError(model, schema, budget) {
+  const given = entries(model, "the model", "kind", "layers", "norm", "at_most"), n = schema.columns.length, own = readStack(given.layers, n, budget);
+  if (own.at(-1).bias.length !== n) refuse("an autoencoder returns as many values as it takes");
+  if (given.norm !== "l1" && given.norm !== "linf") refuse("the error of an autoencoder is l1 or linf");
+  const most = fraction(number(given.at_most, "the largest error")), widths = [n, ...own.slice(0, -1).map(({ bias }) => bias.length + n), 2 * n + 1, 1];
+  if (widths.slice(1).reduce((sum, width, k) => sum + width * widths[k], 0) > MAX_WEIGHTS) refuse(`the network of the error has more than ${MAX_WEIGHTS} weights`);
+  budget.keep(4 * BITS_OF_OBJECT * widths.slice(1).reduce((sum, width, k) => sum + width * widths[k], 0));
+  const minus = ([a, b]) => [-a, b], zeros = (count) => Array.from({ length: count }, () => F.of(0)), unit = (i, v) => Array.from({ length: n }, (_, j) => F.of(i === j ? v : 0));
+  const lowest = zeros(n);
+  for (const f of schema.features) if (!f.options) lowest[f.places[0]] = fraction(f.lower);
+  const exact = own.map(({ weight, bias }) => ({ weight: weight.map((row) => { budget.tick(); return row.map(fraction); }), bias: bias.map(fraction) }));
+  const hidden = exact.slice(0, -1).map(({ weight, bias }, k) => {
+    const wide = weight[0].length, units = Array.from({ length: n }, (_, i) => (k === 0 ? unit(i, 1) : [...zeros(wide), ...unit(i, 1)]));
+    return { weight: [...weight.map((row) => (k === 0 ? row : [...row, ...zeros(n)])), ...units], bias: [...bias, ...(k === 0 ? lowest.map(minus) : zeros(n))] };
+  });
+  const last = exact.at(-1), passed = hidden.length > 0;
+  const weight = last.weight.map((row, i) => (passed ? [...row, ...unit(i, -1)] : row.map((w, j) => (i === j ? F.sub(w, F.of(1)) : w))));
+  const bias = last.bias.map((b, i) => (passed ? F.sub(b, lowest[i]) : b)), both = [...weight, ...weight.map((row) => row.map(minus))], ends = [...bias, ...bias.map(minus)];
+  if (given.norm === "l1") return [...hidden, { weight: both, bias: ends }, { weight: [Array.from({ length: 2 * n }, () => F.of(-1))], bias: [most] }];
+  return [...hidden, { weight: [...both, zeros(weight[0].length)], bias: [...ends.map((b) => F.sub(b, most)), F.of(0)] }];
 }
 
 /** Two layers for nothing but literals. */
@@ -1120,14 +1411,15 @@ function keepRow(row, budget) {
 }
 
 /** Layer k in units of 2^-e[k], biases of 2^-(e[k] + P); the last layer has the conditions. */
-function inWholeNumbers(stack, { rows, margin }, schema, P, budget, activations = []) {
+function inWholeNumbers(stack, { rows, margin }, schema, P, budget, withTangent = []) {
   const exponents = [], weights = [], biases = [], last = stack.length - 1;
   stack.forEach(({ weight, bias }, k) => {
     const used = [...weight, bias, k === last ? [margin] : []], ends = k === last ? rows.map(([, d]) => exactly(d)) : [];
     const fine = ends.reduce((most, [, bottom]) => Math.max(most, bitLength(bottom) - 1), 0);
-    const e = used.reduce((most, row) => { budget.tick(); return row.reduce((a, v) => Math.max(a, fineness(v)), most); }, fine);
-    let exact = weight.map((row) => keepRow(row.map((v) => scaled(v, e, "a weight")), budget));
-    let constant = bias.map((v) => scaled(v, e, "a bias"));
+    const finenessOf = (v) => (Array.isArray(v) ? bitLength(F.lowest(v)[1]) - 1 : fineness(v)), scaledAs = (v, what) => (Array.isArray(v) ? scaledFraction(v, e, what) : scaled(v, e, what));
+    const e = used.reduce((most, row) => { budget.tick(); return row.reduce((a, v) => Math.max(a, finenessOf(v)), most); }, fine);
+    let exact = weight.map((row) => keepRow(row.map((v) => scaledAs(v, "a weight")), budget));
+    let constant = bias.map((v) => scaledAs(v, "a bias"));
     if (k === last) {
       constant = rows.map(([c], r) => c.reduce((sum, [j, times]) => sum + times * constant[j], 0n) - scaledFraction(ends[r], e, "d") - scaled(margin, e, "the margin"));
       exact = rows.map(([c]) => {
@@ -1140,12 +1432,13 @@ function inWholeNumbers(stack, { rows, margin }, schema, P, budget, activations 
     weights.push(exact);
     biases.push(keepRow(constant.map((b) => b << P), budget));
   });
-  activations.forEach((name, k) => { // tanh(z) = 2 s(2 z) - 1
-    if (name !== "tanh") return;
-    weights[k] = weights[k].map((row) => row.map((w) => 2n * w));
-    biases[k] = biases[k].map((b) => 2n * b);
-    biases[k + 1] = biases[k + 1].map((b, i) => b - (weights[k + 1][i].reduce((sum, w) => sum + w, 0n) << P));
-    weights[k + 1] = weights[k + 1].map((row) => row.map((w) => 2n * w));
+  withTangent.forEach((doubled, k) => { // tanh(z) = 2 s(2 z) - 1
+    if (doubled.size === 0) return;
+    const twice = (v, i) => (doubled.has(i) ? 2n * v : v);
+    weights[k] = weights[k].map((row, i) => row.map((w) => twice(w, i)));
+    biases[k] = biases[k].map(twice);
+    biases[k + 1] = biases[k + 1].map((b, i) => b - (weights[k + 1][i].reduce((sum, w, j) => (doubled.has(j) ? sum + w : sum), 0n) << P));
+    weights[k + 1] = weights[k + 1].map((row) => row.map(twice));
   });
   const first = weights[0];
   const columns = schema.features.map((f) => {
@@ -1499,8 +1792,8 @@ class Statement {
     one.rules = rules;
     const more = this.equations.filter(({ g, stack }) => stack && !acted.has(g)).map((own) => conditionNetwork(own, this.schema, this.factual, this.P, this.budget));
     if (more.length > 0) {
-      const network = sideBySide([this.model.network, ...more], this.schema, this.P, this.budget), { logistic } = this.model;
-      one.model = { ...this.model, network, logistic: logistic && network.biases.slice(0, -1).map((_, k) => logistic[k] ?? new Set()) };
+      const network = sideBySide([this.model.network, ...more], this.schema, this.P, this.budget), { curved } = this.model;
+      one.model = { ...this.model, network, curved: curved && network.biases.slice(0, -1).map((_, k) => curvesOf(curved, k)) };
     }
     one.fee = this.feeOf(this.equations.filter(({ g }) => acted.has(g)));
     one.prepare();
@@ -1632,7 +1925,7 @@ class Statement {
       const choice = features[g].options, column = this.columns[g][choice ? x : 0], times = choice ? 1n << BigInt(finest) : scaled(x, finest, "a value");
       if (times !== 0n) z = z.map((v, i) => v + times * column[i]);
     });
-    if (this.model.logistic) return [...this.leastConditions(z, bits), ...trees];
+    if (this.model.curved) return [...this.leastConditions(z, bits), ...trees];
     for (let k = 1; k < this.layers; k++) {
       const hidden = z.map((v) => (v > 0n ? v : 0n)), shift = bits - this.P;
       z = this.weights[k].map((row, i) => this.product(row, hidden) + (this.biases[k][i] << shift));
@@ -1647,7 +1940,8 @@ class Statement {
     let ends = z.map((v) => [v, v]);
     for (let k = 1; k < this.layers; k++) {
       const hidden = ends.map(([low, high], j) => {
-        if (this.model.logistic[k - 1].has(j)) return [logisticBounds(low, bits)[0], logisticBounds(high, bits)[1]];
+        const curve = this.model.curved[k - 1].get(j);
+        if (curve) { this.budget.tick(); return activationRange(curve, low, high, bits); }
         return [(largest(low, 0n) << EXP_BITS) >> bits, -((-largest(high, 0n) << EXP_BITS) >> bits)];
       });
       ends = this.weights[k].map((row, i) => {
@@ -2111,7 +2405,7 @@ class Region {
         let [low, high] = known !== null ? known[layer][i] : layer > 0 ? this.interval(layer, i) : [-this.highest(0, i, -1n), this.highest(0, i, 1n)];
         const side = extent.sides.get(`${layer},${i}`) ?? 0;
         [low, high] = boundsIn(extent, layer, i, [low, high]);
-        const curved = this.isLogistic(layer, i);
+        const curved = this.curveOf(layer, i) !== undefined;
         if (known !== null && layer > 0 && (curved || (low < 0n && high > 0n))) {
           const [from, to] = this.interval(layer, i);
           [low, high] = [largest(low, from), least(high, to)];
@@ -2125,7 +2419,7 @@ class Region {
       if (known === null) statement.budget.keep(4 * bounds.reduce((bits, [low, high]) => bits + bitLength(low) + bitLength(high), 0));
       this.bounds.push(bounds);
       this.chords.push(bounds.map(([low, high], i) => {
-        if (this.isLogistic(layer, i)) return this.linesOf(low, high);
+        if (this.curveOf(layer, i)) return this.linesOf(this.curveOf(layer, i), low, high);
         if (low >= 0n) return { above: ONE, shift: 0n, below: ONE, stable: true };
         if (high <= 0n) return { above: 0n, shift: 0n, below: 0n, stable: true };
         const above = (high << SLOPE) / (high - low);
@@ -2134,14 +2428,20 @@ class Region {
     }
     return true;
   }
-  isLogistic(layer, i) { return this.statement.model.logistic !== undefined && this.statement.model.logistic[layer].has(i); }
-  /** The lines around the logistic function, the one below by s(z) = 1 - s(-z), and its values, in units of 2^-P. */
-  linesOf(low, high) {
+  curveOf(layer, i) { return this.statement.model.curved?.[layer].get(i); }
+  /** The lines around an activation (the logistic function: the one below by s(z) = 1 - s(-z)), and its values, in units
+   * of 2^-P. */
+  linesOf(curve, low, high) {
     const { P, budget } = this.statement;
     budget.tick();
-    const [above, shift] = lineAbove(low, high, P), [below, mirrored] = lineAbove(-high, -low, P);
-    const values = [(logisticBounds(low, P)[0] << P) >> EXP_BITS, -((-logisticBounds(high, P)[1] << P) >> EXP_BITS)];
-    return { above, shift, below, lift: (1n << (P + SLOPE)) - mirrored, stable: true, values };
+    const [from, to] = activationRange(curve, low, high, P), values = [(from << P) >> EXP_BITS, -((-to << P) >> EXP_BITS)];
+    if (curve.name === "identity") return { above: ONE, shift: 0n, below: ONE, lift: 0n, stable: true, values };
+    if (curve.name === "sigmoid") {
+      const [above, shift] = lineAbove(low, high, P), [below, mirrored] = lineAbove(-high, -low, P);
+      return { above, shift, below, lift: (1n << (P + SLOPE)) - mirrored, stable: true, values };
+    }
+    const [above, shift] = lineOver(curve, 1n, low, high, P), [below, lift] = lineOver(curve, -1n, low, high, P);
+    return { above, shift, below: -below, lift: -lift, stable: true, values };
   }
   interval(layer, i) {
     const { statement } = this, below = this.bounds[layer - 1], row = statement.weights[layer][i], e = BigInt(statement.exponents[layer]);
@@ -2358,7 +2658,7 @@ class Tree {
   multipliers(value, where) {
     const { statement } = this, [conditions, neurons] = listed(value, `${where}: the multipliers`, 2), last = statement.layers - 1;
     statement.budget.tick();
-    if (statement.forest !== null || statement.rules.any || last === 0 || statement.model.logistic) refuse(`${where}: multipliers are for networks with hidden layers of ReLUs, without rules`);
+    if (statement.forest !== null || statement.rules.any || last === 0 || statement.model.curved) refuse(`${where}: multipliers are for networks with hidden layers of ReLUs, without rules`);
     return [
       listed(conditions, `${where}: the conditions' multipliers`, statement.sizes[last]).map((m) => whole(m, `${where}: a condition's multiplier`, 0n, LARGEST)),
       listed(neurons, `${where}: the neurons' multipliers`, statement.starts[last]).map((m) => (m === null ? null : whole(m, `${where}: a neuron's multiplier`, -LARGEST, LARGEST))),
