@@ -8,14 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor, VotingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 from ifonly import Binary, Categorical, CausalModel, Integer, Network, Ordinal, Real, Schema
 from ifonly.causes import LinearEquation, ModelEquation, TableEquation
 from ifonly.errors import FileError, IfonlyError, ModelError, QuestionError, RowError
+from ifonly.model.smooth import RELU, Activation, SmoothNetwork
+from ifonly.model.smooth.activations import SideBySide
 
 SCHEMA = Schema(
     [
@@ -81,6 +86,13 @@ def test_compiled_equations_are_what_they_say() -> None:
         LinearRegression(),
         MLPRegressor(hidden_layer_sizes=(4,), max_iter=5000, solver="lbfgs", random_state=0),
         RandomForestRegressor(3, max_depth=3, random_state=0),
+        MLPRegressor(hidden_layer_sizes=(4,), activation="tanh", max_iter=5000, solver="lbfgs", random_state=0),
+        make_pipeline(
+            StandardScaler(),
+            MLPRegressor(
+                hidden_layer_sizes=(4, 3), activation="logistic", max_iter=500, solver="lbfgs", random_state=0
+            ),
+        ),
     ],
 )
 def test_fitted_regressors_are_equations_and_are_written_and_read(regressor: Any, tmp_path: Path) -> None:
@@ -95,6 +107,17 @@ def test_fitted_regressors_are_equations_and_are_written_and_read(regressor: Any
     again = CausalModel.load(tmp_path / "causes.json", SCHEMA)
     assert np.allclose(again.noise(points), model.noise(points), rtol=1e-9, atol=1e-6)
     assert again.to_dict() == model.to_dict()
+
+
+def test_activations_side_by_side_are_written_and_read() -> None:
+    bends = [SideBySide(((Activation("power", 2.0), 1), (RELU, 2))), Activation("elu", 0.5)]
+    layers = [(np.full((3, 1), 1e-6), np.zeros(3)), (np.eye(3), np.zeros(3)), (np.ones((1, 3)), np.zeros(1))]
+    equation = ModelEquation(["salary"], SmoothNetwork(Network.of(layers), bends))
+    model = CausalModel(SCHEMA, {"balance": equation})
+    again = CausalModel.from_dict(json.loads(json.dumps(model.to_dict())), SCHEMA)
+    assert again.to_dict() == model.to_dict() and again.compiled[1].network.activations == tuple(bends)  # type: ignore[union-attr]
+    point = SCHEMA.read(ANN)[None, :]
+    assert (again.noise(point) == model.noise(point)).all()
 
 
 def test_plain_data() -> None:
@@ -115,7 +138,7 @@ class DiGraph:
 
 
 @pytest.mark.long(keep=1)
-@pytest.mark.parametrize("kind", ["linear", "network", "boosted"])
+@pytest.mark.parametrize("kind", ["linear", "network", "smooth", "boosted"])
 def test_fit(kind: str) -> None:
     rng = np.random.default_rng(2)
     salary = rng.uniform(20_000, 120_000, 300)
@@ -169,6 +192,24 @@ def test_trees_over_numbers(tmp_path: Path) -> None:
     assert again.to_dict() == model.to_dict() and np.allclose(again.noise(points), model.noise(points), atol=1e-6)
 
 
+def _vote() -> Any:
+    rows, values = [[float(k)] for k in range(20)], [float(k % 3) for k in range(20)]
+    network = MLPRegressor(hidden_layer_sizes=(2,), activation="tanh", max_iter=500, solver="lbfgs", random_state=0)
+    return VotingRegressor([("tree", DecisionTreeRegressor(max_depth=2)), ("network", network)]).fit(rows, values)
+
+
+def _smooth_equation(first: Any) -> ModelEquation:
+    network = Network.of([(first, [0.0] * len(first)), ([[1.0] * len(first)], [0.0])])
+    return ModelEquation(["salary"], SmoothNetwork(network, [Activation("softplus")]))
+
+
+def _smooth_data(activations: Any) -> Any:
+    """Plain data of an equation of two neurons."""
+    layers = [{"weight": [[1.0], [2.0]], "bias": [0.0, 0.0]}, {"weight": [[1.0, 1.0]], "bias": [0.0]}]
+    equation = {"kind": "smooth", "parents": ["salary"], "layers": layers, "activations": activations}
+    return {"format": "ifonly-causes", "version": 1, "equations": {"balance": equation}}
+
+
 def _large(columns: int) -> Any:
     """A tree with many cuts of a number, or many leaves over two."""
     rng = np.random.default_rng(0)
@@ -203,8 +244,15 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no graph": (lambda: CausalModel.of(3, {}, SCHEMA), "networkx DiGraph; got 3"),
     "fee": (lambda: causes().with_holding(-1.0), "The cost of holding a feature is a number from 0 to 1e6; it is -1.0."),
     "fee of no follower": (lambda: causes().with_holding({"job": 1.0}), "'job' has no causes to hold it against"),
-    "fit of another kind": (lambda: CausalModel.fit({}, {}, SCHEMA, equations="kernel"), "fitted as linear, network or boosted; got 'kernel'"),
-    "smooth network": (lambda: CausalModel.of({"salary": ["years"]}, {"salary": MLPRegressor(hidden_layer_sizes=(2,), activation="tanh", max_iter=500, solver="lbfgs").fit([[1.0], [2.0]], [1.0, 2.0])}, SCHEMA), 'fit it as "linear", as a ReLU "network" or as "boosted" trees instead'),
+    "fit of another kind": (lambda: CausalModel.fit({}, {}, SCHEMA, equations="kernel"), "fitted as linear, network, smooth or boosted; got 'kernel'"),
+    "sum of trees and a network": (lambda: CausalModel.of({"salary": ["years"]}, {"salary": _vote()}, SCHEMA), 'fit it as "linear", as a "network", a "smooth" network or "boosted" trees instead'),
+    "steps by an inexact equation": (lambda: CausalModel(SCHEMA, {"grade": _smooth_equation([[1e9]])}), "too inexactly to say to which of its steps it follows"),
+    "activations of another layer": (lambda: CausalModel.from_dict(_smooth_data([[["tanh", 1.0, 3]]]), SCHEMA), "a whole number; got 3"),
+    "activations of fewer neurons": (lambda: CausalModel.from_dict(_smooth_data([[["tanh", 1.0, 1]]]), SCHEMA), "of a layer of 2 neurons are of so many neurons"),
+    "an activation too few": (lambda: CausalModel.from_dict(_smooth_data([]), SCHEMA), "A network of 2 layers has 1 activations; got 0"),
+    "no activations": (lambda: CausalModel.from_dict(_smooth_data(3), SCHEMA), "an entry per layer but the last; got 3"),
+    "an activation of another name": (lambda: CausalModel.from_dict(_smooth_data([[["sinus", 1.0, 0]]]), SCHEMA), "An activation is one of"),
+    "no activation": (lambda: CausalModel.from_dict(_smooth_data([["tanh"]]), SCHEMA), "a list of [name, alpha, count]; got 'tanh'"),
     "many cuts": (lambda: CausalModel.of({"balance": ["salary"]}, {"balance": _large(1)}, SCHEMA), "part 'salary' at"),
     "many leaves": (lambda: CausalModel.of({"balance": ["salary", "years"]}, {"balance": _large(2)}, SCHEMA), "leaves over several causes; at most 2000 can be searched exactly: fit fewer or smaller trees"),
     "trees of another format": (lambda: CausalModel.from_dict({"format": "ifonly-causes", "version": 1, "equations": {"balance": {"kind": "trees", "parents": ["salary"], "trees": {"format": "x"}}}}, SCHEMA), "not a file of trees of ifonly"),

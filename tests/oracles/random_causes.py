@@ -271,8 +271,12 @@ def _smooth(causes: list[Any], parents: list[int], rng: np.random.Generator) -> 
         last = [[2.0 * factor * scale**2, 2.0 * factor * scale**2, 1.0]]
         bend = SideBySide(((Activation("power", 2.0), 2), (RELU, 1)))
         network = SmoothNetwork(Network.of([(first, [0.0, 0.0, 50.0]), (last, [-50.0])]), [bend])
-        return ModelEquation(names, network), lambda p: factor * p[parents[0]] ** 2 + float(
-            Schema(causes).encode(np.array([[p[g] for g in parents]]))[0] @ rest
+        return (
+            ModelEquation(names, network),
+            lambda p: (
+                factor * p[parents[0]] ** 2
+                + float(Schema(causes).encode(np.array([[p[g] for g in parents]]))[0] @ rest)
+            ),
         )
     kinds = [str(rng.choice(list(CURVES))), str(rng.choice(list(CURVES)[:4]))]
     w1, b1 = rng.normal(size=(3, columns)), rng.normal(size=3) * 0.5

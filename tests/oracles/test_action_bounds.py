@@ -25,8 +25,9 @@ from ifonly import (
     datasets,
 )
 from ifonly.answering import action_bounds, recourse
-from ifonly.answering.action_bounds import ActionBounds, ReachableRows
+from ifonly.answering.action_bounds import ActionBounds
 from ifonly.answering.leaf_bounds import TreeLeaves
+from ifonly.answering.reachable_rows import ReachableRows
 from ifonly.causes import LinearEquation
 from ifonly.causes.causal_model import value_ends
 from ifonly.problem import Question

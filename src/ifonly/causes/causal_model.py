@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.causes.equations import CompiledEquation, Equation, LinearEquation, ModelEquation, TableEquation
+from ifonly.causes.compiled_equations import CompiledEquation
+from ifonly.causes.equations import Equation, LinearEquation, ModelEquation, TableEquation
 from ifonly.causes.graphs import Graph, graph_of, in_order
 from ifonly.causes.tree_equations import step_of
 from ifonly.errors import ModelError, QuestionError, RowError
@@ -109,8 +110,8 @@ class CausalModel:
             step, error = step_of(self.schema.features[g]), self.compiled[g].error
             if step is not None and INEXACT * error > TIE * step:
                 raise ModelError(
-                    f"The equation of '{self.schema.names[g]}' is computed to within {error:.2g} only, too inexactly to "
-                    f"say to which of its steps it follows; make it a number without steps, or scale its causes."
+                    f"The equation of '{self.schema.names[g]}' is computed to within {error:.2g} only, too inexactly "
+                    f"to say to which of its steps it follows; make it a number without steps, or scale its causes."
                 )
 
     def _read_holding(self) -> Any:

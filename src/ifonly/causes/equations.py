@@ -2,120 +2,31 @@
 
     LinearEquation    a weight per number, a value per option
     TableEquation     a number for each combination of values of features that have few
-    ModelEquation     a fitted regression: linear, a ReLU network, or trees (`tree_equations`)
+    ModelEquation     a fitted regression: linear, a network, or trees
 
-Compiled for a schema, each is a ReLU network over *unrolled* columns of the causes: a number is one column, a feature
-with k options k columns of 0 and 1. Levels and the two values of a binary feature are numbered from 0. Trees are linear
-functions of a column per region of their causes.
+Compiled for a schema, each is a network (`compiled_equations`).
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ifonly.caching import cached_property
-from ifonly.causes.tree_equations import TreeRegions, tree_regions
+from ifonly.causes.compiled_equations import CompiledEquation, codes_of, compiled
+from ifonly.causes.table_networks import cases_of, table_network
+from ifonly.causes.tree_equations import tree_regions
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model import Model, Network
 from ifonly.model.importers import import_model
-from ifonly.model.layers import affine, interval, layers_of
-from ifonly.model.smooth import RELU, SmoothNetwork
-from ifonly.model.smooth.activations import STEEPEST
+from ifonly.model.smooth import SmoothNetwork
 from ifonly.printing import shown
-from ifonly.schema import Choice, Feature, Integer, Numeric, Schema
+from ifonly.schema import Choice, Feature, Numeric, Schema
 from ifonly.schema.arguments import items, real_number
 from ifonly.schema.values import plain
-
-Floats = NDArray[np.float64]
-Layers: TypeAlias = list[tuple[Floats, Floats]]
-
-KEPT_VALUES = 256
-"""Of single points, of each equation."""
-MOST_CASES = 4096
-"""Combinations of values of a table."""
-
-
-@dataclass(frozen=True, eq=False)
-class CompiledEquation:
-    """An equation over the features at `places` of a schema. `codes` maps their unrolled columns to the columns that
-    the network reads; `original` is the user's own regression, of points of these features."""
-
-    places: NDArray[np.intp]
-    network: Network | SmoothNetwork
-    codes: Floats
-    options: tuple[int, ...]
-    """Of each cause, how many options; 0 for a number."""
-    original: Model | None = None
-    trees: TreeRegions | None = None
-    error: float = 0.0
-    """How far the value that is computed may be from that of the network, on rows of the schema, where that is known
-    better than as a matter of the size of numbers."""
-
-    def values(self, points: Floats) -> Floats:
-        """The value of the equation for each point of the whole schema."""
-        own = points[:, self.places]
-        if len(own) > 1:
-            return self._values(own)
-        known, key = self._known, own.tobytes()
-        value = known.get(key)
-        if value is None:  # of one person's causes, most sets of actions ask for the same
-            value = self._values(own)
-            if len(known) >= KEPT_VALUES:
-                known.clear()
-            known[key] = value
-        return value.copy()
-
-    def _values(self, own: Floats) -> Floats:
-        if self.original is not None:
-            return np.asarray(self.original.scores(own)[:, 0])
-        return np.asarray(self.network.steady_scores(self.unrolled(own) @ self.codes.T)[:, 0])
-
-    @cached_property
-    def _known(self) -> dict[bytes, Floats]:
-        """Values of single points."""
-        return {}
-
-    def unrolled(self, own: Floats) -> Floats:
-        """Points of the causes as unrolled columns; of trees, as a column per region."""
-        if self.trees is None:
-            pairs = list(zip(self.options, own.T, strict=True))
-        else:
-            sizes = [len(one.values) for one in self.trees.partitions]
-            pairs = list(zip(sizes, self.trees.regions(own).T, strict=True))
-        columns = [one[:, None] if not count else one[:, None] == np.arange(count) for count, one in pairs]
-        return np.concatenate(columns, axis=1).astype(np.float64)
-
-    @cached_property
-    def slopes(self) -> Floats | None:
-        """Where the value is linear in the unrolled columns, what one of each adds."""
-        layers, _ = layers_of(self.network)
-        return None if self.trees is not None or len(layers) > 1 else np.asarray((layers[0][0] @ self.codes)[0])
-
-    @cached_property
-    def gains(self) -> Floats:
-        """By how much a change of each unrolled column changes the value, at most."""
-        size = np.abs(self.codes)
-        layers, activations = layers_of(self.network)
-        for (weight, _), activation in zip(layers, [*activations, RELU], strict=True):
-            size = np.abs(weight) @ size
-            size = size if activation == RELU else STEEPEST * size
-        return np.asarray(size[0])
-
-    def interval(self, lower: Floats, upper: Floats) -> tuple[float, float]:
-        """Bounds of the value where the unrolled columns are between these."""
-        if self.trees is not None:
-            return self.trees.interval(self.options, lower, upper)
-        box = affine(self.codes, np.zeros(len(self.codes)), lower, upper)
-        low, high = interval(self.network, *box)
-        return float(low[0]), float(high[0])
 
 
 @dataclass(frozen=True)
@@ -159,7 +70,7 @@ class LinearEquation:
             else:
                 row += _per_option(feature, weight, follower)
         network = Network.of([([row], [self.intercept])])
-        return _compiled(schema, self.parents, network)
+        return compiled(schema, self.parents, network)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the values of options are pairs, since an option may be a number or a boolean."""
@@ -212,7 +123,7 @@ class TableEquation:
     def compiled(self, schema: Schema, follower: Feature) -> CompiledEquation:
         features = [schema[name] for name in self.parents]
         network = table_network(features, list(self.cases(schema, follower).values()))
-        return _compiled(schema, self.parents, network)
+        return compiled(schema, self.parents, network)
 
     def cases(self, schema: Schema, follower: Feature) -> dict[tuple[float, ...], float]:
         """The value for each combination of values of the causes, as they are in points."""
@@ -246,7 +157,7 @@ def _read_value(value: Any, follower: Feature) -> float:
 class ModelEquation:
     """A fitted regression of a feature on its causes, which it takes in this order: ModelEquation(["Age"], regressor).
 
-    Whatever `import_model` reads: linear, a ReLU network, or trees. A model in float32 is
+    Whatever `import_model` reads: linear, a network with ReLUs or smooth activations, or trees. A model in float32 is
     evaluated as the same function in float64.
     """
 
@@ -288,9 +199,9 @@ class ModelEquation:
         original = model if model.precision == "float64" else None
         network = model.function.as_network() or model.function.as_smooth_network()
         if network is not None:
-            own = model.error_in("float64") + (0.0 if original is None else model.error)
-            made = _compiled(schema, self.parents, network, _codes(features), original)
-            return replace(made, error=float(own[0]))
+            made = compiled(schema, self.parents, network, codes_of(features), original)
+            smooth = isinstance(network, SmoothNetwork)
+            return replace(made, error=float((model.error + model.error_in("float64"))[0])) if smooth else made
         trees = model.function.as_trees()
         if trees is None:
             raise UnsupportedModel(
@@ -302,104 +213,13 @@ class ModelEquation:
         regions = tree_regions(trees, follower)
         network = regions.network
         codes = np.eye(network.layers[0].weight.shape[1])
-        return replace(_compiled(schema, self.parents, network, codes, original), trees=regions)
+        return replace(compiled(schema, self.parents, network, codes, original), trees=regions)
 
     def to_dict(self) -> dict[str, Any]:
         raise ModelError("A fitted equation is written as plain data by its causal model, which knows its schema.")
 
 
 Equation: TypeAlias = LinearEquation | TableEquation | ModelEquation
-
-
-# ---------------------------------------------------------------------- networks
-
-
-def cases_of(features: Sequence[Feature], follower: Feature) -> list[tuple[float, ...]]:
-    """All combinations of values, as they are in points."""
-    columns: list[list[float]] = []
-    for feature in features:
-        if isinstance(feature, Choice):
-            columns.append([float(k) for k in range(len(feature.options))])
-        elif isinstance(feature, Integer) and feature.count <= MOST_CASES:
-            columns.append([feature.lower + k * feature.step for k in range(feature.count)])
-        else:
-            raise UnsupportedModel(
-                f"The equation of '{follower.name}' is a table over '{feature.name}', where it jumps; "
-                f"jumps are exact only over options and few whole numbers.",
-                operation="table",
-            )
-    if math.prod(map(len, columns)) > MOST_CASES:
-        raise UnsupportedModel(
-            f"The equation of '{follower.name}' has more than {MOST_CASES} combinations of values of its causes.",
-            operation="table",
-        )
-    return list(itertools.product(*columns))
-
-
-def table_network(features: Sequence[Feature], values: Sequence[float]) -> Network:
-    """The network of a table over unrolled columns, with values in the order of `cases_of`.
-
-    Whole numbers x become indicators of their values t, hinge by hinge: [x = t] is relu(x - t + d) - 2 relu(x - t) +
-    relu(x - t - d), over the step d. A combination of several is relu(sum of indicators - (how many - 1)).
-    """
-    first, bias, indicators = _indicators(features)
-    rows = np.zeros((len(values), len(first)))
-    for i, case in enumerate(itertools.product(*indicators)):
-        for indicator in case:
-            for unit, weight in indicator.items():
-                rows[i, unit] += weight
-    last = np.array([values], dtype=np.float64)
-    if len(features) == 1:
-        return Network.of([(first, bias), (last @ rows, np.zeros(1))])
-    return Network.of([(first, bias), (rows, np.full(len(rows), 1.0 - len(features))), (last, np.zeros(1))])
-
-
-def _indicators(features: Sequence[Feature]) -> tuple[Floats, Floats, list[list[dict[int, float]]]]:
-    """A layer of units, and for each feature and each of its values how these add up to [it has the value]."""
-    widths = [len(feature.options) if isinstance(feature, Choice) else 1 for feature in features]
-    units: list[tuple[int, float]] = []
-    """The column that each unit reads, and its bias."""
-    indicators: list[list[dict[int, float]]] = []
-    at = 0
-    for feature, width in zip(features, widths, strict=True):
-        start = len(units)
-        if isinstance(feature, Choice):
-            units += [(at + k, 0.0) for k in range(width)]
-            indicators.append([{start + k: 1.0} for k in range(width)])
-        else:
-            assert isinstance(feature, Integer)
-            units += [(at, -(feature.lower + k * feature.step)) for k in range(-1, feature.count + 1)]
-            d = 1.0 / feature.step
-            indicators.append([{start + k: d, start + k + 1: -2.0 * d, start + k + 2: d} for k in range(feature.count)])
-        at += width
-    first = np.zeros((len(units), at))
-    first[np.arange(len(units)), [column for column, _ in units]] = 1.0
-    return first, np.array([bias for _, bias in units]), indicators
-
-
-def _compiled(
-    schema: Schema,
-    parents: Sequence[str],
-    network: Network | SmoothNetwork,
-    codes: Floats | None = None,
-    original: Model | None = None,
-) -> CompiledEquation:
-    features = [schema[name] for name in parents]
-    options = tuple(len(feature.options) if isinstance(feature, Choice) else 0 for feature in features)
-    places = np.array([schema.index(name) for name in parents], dtype=np.intp)
-    own = np.eye(sum(count or 1 for count in options)) if codes is None else codes
-    return CompiledEquation(places, network, own, options, original)
-
-
-def _codes(features: Sequence[Feature]) -> Floats:
-    """From unrolled columns to the encoded ones, feature after feature."""
-    blocks = [np.ones((1, 1)) if isinstance(f, Numeric) else np.asarray(f.codes).T for f in features]
-    matrix = np.zeros((sum(len(block) for block in blocks), sum(block.shape[1] for block in blocks)))
-    row = column = 0
-    for block in blocks:
-        matrix[row : row + len(block), column : column + block.shape[1]] = block
-        row, column = row + len(block), column + block.shape[1]
-    return matrix
 
 
 # ---------------------------------------------------------------------- arguments

@@ -33,6 +33,8 @@ MOST_CUTS = 255
 """Of one cause: as many as libraries that bin their data make."""
 MOST_LEAVES = 2000
 """Over several causes, of one equation."""
+KEPT_REGIONS = 64
+"""Of single points, of each equation."""
 MOST_JOINED = 64
 """Regions of trees over several causes that are joined."""
 
@@ -74,6 +76,21 @@ class TreeRegions:
 
     def regions(self, own: Floats) -> NDArray[np.intp]:
         """(row, partition): the region that each point of the causes is in."""
+        if len(own) > 1:
+            return self._regions(own)
+        known, key = self._known, own.tobytes()
+        if key not in known:
+            if len(known) >= KEPT_REGIONS:
+                known.clear()
+            known[key] = self._regions(own)
+        return known[key]
+
+    @cached_property
+    def _known(self) -> dict[bytes, NDArray[np.intp]]:
+        """The regions of single points: each partition is asked for its own."""
+        return {}
+
+    def _regions(self, own: Floats) -> NDArray[np.intp]:
         places = [values.astype(np.intp) if cuts is None else cell_of(cuts, values)
                   for cuts, values in zip(self.cuts, own.T, strict=True)]  # fmt: skip
         columns = np.stack(places, axis=1) + self.start[:-1]

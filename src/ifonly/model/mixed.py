@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.layers import interval
 from ifonly.model.kind import Kind, Precision
+from ifonly.model.layers import interval
 from ifonly.model.network import Network
 from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.model.trees.kind import Trees

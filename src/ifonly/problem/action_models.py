@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model import Model, Network
-from ifonly.model.layers import interval, layers_of
 from ifonly.model.kind import Kind, Precision
+from ifonly.model.layers import interval, layers_of
 from ifonly.model.rounding import column_box, exact_columns
 from ifonly.model.smooth import RELU, Activation, SmoothNetwork
 from ifonly.model.smooth.activations import STEEPEST, SideBySide

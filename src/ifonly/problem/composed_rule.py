@@ -51,7 +51,8 @@ class ComposedRule:
         self.rule.check(self.map.rows_schema)
 
     def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
-        old, new = self.map.row(before, "before"), self.map.row(after, "after")
+        old = self.map.row(before, "before")
+        new = old if after is before else self.map.row(after, "after")
         return self.rule.allows_row(self.map.rows_schema, old, new)
 
     def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> NDArray[np.bool_]:

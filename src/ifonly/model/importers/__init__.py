@@ -58,10 +58,11 @@ def import_model(
 
     `model` is a fitted scikit-learn estimator or pipeline, a model of XGBoost, LightGBM, CatBoost or interpret, a torch
     module, a Keras or ONNX model, a Network, a SmoothNetwork, a Scorecard, or a path (see `load_model`). `classes`
-    names the classes where the model does not, or renames them. One output means two classes and several outputs one class each, unless
-    `regression` says that outputs are predictions. `output` names the output of an ONNX model that holds its scores or
-    probabilities, where several may, or is the number of an output of a MultiOutputClassifier. `inputs` says which
-    features each of several inputs of a torch or ONNX model holds: {"num": ["Age", "Income"], "cat": ["Job"]}.
+    names the classes where the model does not, or renames them. One output means two classes and several outputs one
+    class each, unless `regression` says that outputs are predictions. `output` names the output of an ONNX model that
+    holds its scores or probabilities, where several may, or is the number of an output of a MultiOutputClassifier.
+    `inputs` says which features each of several inputs of a torch or ONNX model holds: {"num": ["Age", "Income"],
+    "cat": ["Job"]}.
     """
     classes, named = class_list(classes), checked_inputs(inputs)
     _check_output(output)

@@ -7,7 +7,9 @@ np.log1p is T(1 + x; 0), np.sqrt 1 + T(x; 1/2) / 2, Box-Cox is T itself, and Yeo
 
     T(max(1 + x, 1); p) - T(max(1 - x, 1); 2 - p)
 
-and a square, of numbers on both sides, 2 T(max(x, 0); 2) + 2 T(max(-x, 0); 2) + 2. A root is as steep as one likes near 0. Whole numbers that begin there are linear up to the second one (`ramp`), which
+and a square, of numbers on both sides, 2 T(max(x, 0); 2) + 2 T(max(-x, 0); 2) + 2.
+
+A root is as steep as one likes near 0. Whole numbers that begin there are linear up to the second one (`ramp`), which
 is exact at all of them.
 """
 

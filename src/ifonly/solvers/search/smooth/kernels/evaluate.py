@@ -54,7 +54,14 @@ from ifonly.solvers.search.kernels.splits import (
 from ifonly.solvers.search.kernels.support import allowed_changes, split_changes
 from ifonly.solvers.search.kernels.tighten import CLEAR, beyond_condition, beyond_rule, is_met
 from ifonly.solvers.search.smooth.kernels.curves import value
-from ifonly.solvers.search.smooth.kernels.layout import LOWER_SHIFT, LOWER_SLOPE, MATTERS, MISSED, UPPER_SHIFT, UPPER_SLOPE
+from ifonly.solvers.search.smooth.kernels.layout import (
+    LOWER_SHIFT,
+    LOWER_SLOPE,
+    MATTERS,
+    MISSED,
+    UPPER_SHIFT,
+    UPPER_SLOPE,
+)
 from ifonly.solvers.search.smooth.kernels.planes import bound_layer, forward_compact, lines_at, neuron_plane
 from ifonly.solvers.search.smooth.kernels.points import newton, newton_ruled, try_point
 from ifonly.solvers.search.smooth.kernels.probing import probe_neurons
