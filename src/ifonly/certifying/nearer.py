@@ -1,4 +1,4 @@
-"""Rows that are nearer than a claimed bound: the search leaves rows on the margin open, and exact arithmetic does not."""
+"""Rows nearer than a claimed bound: the search leaves rows on the margin open, and exact arithmetic does not."""
 
 from __future__ import annotations
 
