@@ -1,4 +1,4 @@
-"""Rows that are nearer than a claimed bound: exact arithmetic decides rows on the margin, which the search leaves open."""
+"""Rows nearer than a claimed bound: the search leaves rows on the margin open, and exact arithmetic does not."""
 
 from __future__ import annotations
 
