@@ -13,7 +13,17 @@ from ifonly.compiling import Kernels
 
 
 def _functions() -> tuple[Mapping[str, Any], int]:
-    from ifonly.solvers.search.trees.kernels import greedy, limits, maximum, prices, pricing, regions, rules, search, table
+    from ifonly.solvers.search.trees.kernels import (
+        greedy,
+        limits,
+        maximum,
+        prices,
+        pricing,
+        regions,
+        rules,
+        search,
+        table,
+    )
     from ifonly.solvers.search.trees.kernels.layout import SOURCES
 
     return {
