@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from ifonly import ClassTarget, Distance, Limits, Real, Schema, datasets, import_model
+from ifonly import ClassTarget, Distance, Explainer, Limits, Real, Schema, datasets, import_model
 from ifonly.model import Model
 from ifonly.problem import Question
 from ifonly.solvers.search import Search
@@ -59,10 +59,10 @@ HARD = "cancer"
 """Breast cancer, of scikit-learn: 30 real features, confident forests over many features are what is hardest."""
 
 
-def _load(name: str) -> tuple[Schema, Any, Any]:
-    """The schema, points and labels of a data set."""
+def _load(name: str, rules: bool) -> tuple[Schema, Any, Any]:
+    """The schema, with its rules or without, points and labels of a data set."""
     if name != HARD:
-        data = datasets.load(name, rules=False)
+        data = datasets.load(name, rules=rules)
         return data.schema, data.points(), data.labels
     from sklearn.datasets import load_breast_cancer
 
@@ -80,12 +80,21 @@ def _load(name: str) -> tuple[Schema, Any, Any]:
 )
 @click.option("--model", "models", multiple=True, default=tuple(MODELS), help="Which models; all by default.")
 @click.option("--distance", "norms", multiple=True, default=("l1",), show_default=True)
-def command(rows: int, seconds: float, names: tuple[str, ...], models: tuple[str, ...], norms: tuple[str, ...]) -> None:
+@click.option("--rules", is_flag=True, help="Under the rules of the schema; then whole calls of `explain` are timed.")
+# size: the options of a command
+def command(
+    rows: int,
+    seconds: float,
+    names: tuple[str, ...],
+    models: tuple[str, ...],
+    norms: tuple[str, ...],
+    rules: bool,
+) -> None:
     """The nearest row to change class 0 to class 1, under tree ensembles of four libraries."""
     console = Console(width=130)
     table = Table("data", "model", "leaves", "norm", "proven", "median ms", "worst ms", "median nodes", "most nodes")
     for name in names:
-        schema, points, labels = _load(name)
+        schema, points, labels = _load(name, rules)
         for title in models:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the libraries' own, about names of columns
@@ -94,7 +103,7 @@ def command(rows: int, seconds: float, names: tuple[str, ...], models: tuple[str
             low = points[model.decide(model.scores(points)) == 0][:rows]
             for norm in norms:
                 leaves = f"{len(model.function.ensemble.values):,}"
-                told = [name, title, leaves, norm, *_asked(model, low, norm, seconds)]
+                told = [name, title, leaves, norm, *(_explained if rules else _asked)(model, low, norm, seconds)]
                 table.add_row(*told)
                 console.print(" | ".join(told))
     console.print(table)
@@ -109,6 +118,22 @@ def _asked(model: Model, points: Any, norm: str, seconds: float) -> list[str]:
         begun = time.process_time()
         claims += solver.solve(point[None, :], limits)
         taken.append(1e3 * (time.process_time() - begun))
+    return _told(claims, taken)
+
+
+def _explained(model: Model, points: Any, norm: str, seconds: float) -> list[str]:
+    """The same of whole calls, in which the library decides about two rows itself."""
+    explainer, limits, taken, answers = Explainer(model), Limits(seconds=seconds), [], []
+    people = [model.schema.row(point) for point in points]
+    explainer.explain(people[0], distance=norm)
+    for person in people:
+        begun = time.process_time()
+        answers.append(explainer.explain(person, distance=norm, limits=limits))
+        taken.append(1e3 * (time.process_time() - begun))
+    return _told(answers, taken)
+
+
+def _told(claims: Sequence[Any], taken: list[float]) -> list[str]:
     nodes = [claim.nodes for claim in claims]
     proven = sum(claim.stop is None for claim in claims)
     return [

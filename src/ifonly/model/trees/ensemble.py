@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
 from ifonly.model.kind import ByFingerprint, Precision
+from ifonly.model.trees.checks import EVERY, MAX_TREES, check_shapes, check_trees, frozen_array
 from ifonly.printing import shown
 
 Floats = NDArray[np.float64]
@@ -27,18 +28,12 @@ Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 Comparison: TypeAlias = Literal["<=", "<"]
 
-MAX_NODES = 20_000_000
-MAX_TREES = 1_000_000
-MAX_SETS = 400_000_000
-"""Entries of the table of category sets."""
 AT_ONCE = 1 << 20
 """Rows times trees that are evaluated in one go."""
 ROWS_AT_ONCE = 1 << 25
 """Rows times trees whose leaves are held at once."""
 MANY_ROWS = 4096
 """From so many rows on, they are followed down the trees node by node instead of row by row."""
-EVERY = -1
-"""Adds to every output: its leaves hold one value per output."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,7 +52,7 @@ class Nodes:
 
     def __post_init__(self) -> None:
         for name, kind in NODE_FIELDS.items():
-            object.__setattr__(self, name, _frozen(getattr(self, name), kind, name, 1))
+            object.__setattr__(self, name, frozen_array(getattr(self, name), kind, name, 1))
         if len({len(getattr(self, name)) for name in NODE_FIELDS}) != 1:
             raise ModelError("The lists of an ensemble's nodes must be of one length.")
 
@@ -89,7 +84,7 @@ class Summation:
 
     def __post_init__(self) -> None:
         for name in ("start", "shift"):
-            object.__setattr__(self, name, _frozen(getattr(self, name), np.float64, name, 1))
+            object.__setattr__(self, name, frozen_array(getattr(self, name), np.float64, name, 1))
         for name in ("divisor", "scale"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value) or value == 0:
@@ -141,14 +136,14 @@ class Ensemble(ByFingerprint):
     compared_in: Precision = "float64"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _frozen(self.values, np.float64, "values", 2))
-        object.__setattr__(self, "roots", _frozen(self.roots, np.int32, "roots", 1))
-        object.__setattr__(self, "adds_to", _frozen(self.adds_to, np.int32, "adds_to", 1))
-        object.__setattr__(self, "sets", _frozen(self.sets, np.bool_, "sets", 2))
+        object.__setattr__(self, "values", frozen_array(self.values, np.float64, "values", 2))
+        object.__setattr__(self, "roots", frozen_array(self.roots, np.int32, "roots", 1))
+        object.__setattr__(self, "adds_to", frozen_array(self.adds_to, np.int32, "adds_to", 1))
+        object.__setattr__(self, "sets", frozen_array(self.sets, np.bool_, "sets", 2))
         if self.comparison not in ("<=", "<") or self.compared_in not in ("float64", "float32"):
             raise ModelError(f"A split compares by <= or <, in float64 or float32; got {shown(self.comparison)}.")
-        _check_shapes(self)
-        _check_trees(self)
+        check_shapes(self)
+        check_trees(self)
 
     def __repr__(self) -> str:
         return f"<Ensemble: {len(self.roots)} trees, {len(self.values)} leaves, {self.columns} columns>"
@@ -380,53 +375,3 @@ class _Joined:
         for codes, row in self.sets.items():
             table[row, list(codes)] = True
         return table
-
-
-def _frozen(array: Any, kind: Any, name: str, dimensions: int) -> NDArray[Any]:
-    array = np.asarray(array)
-    if array.dtype.kind not in "biuf" or array.ndim != dimensions:
-        raise ModelError(f"'{name}' of an ensemble must be an array of numbers of {dimensions} dimension(s).")
-    with np.errstate(invalid="ignore", over="ignore"):
-        result = np.array(array, dtype=kind, order="C")
-    if np.dtype(kind).kind == "i" and not np.array_equal(result, array):
-        raise ModelError(f"'{name}' of an ensemble must be whole numbers below 2^31.")
-    result.flags.writeable = False
-    return result
-
-
-def _check_shapes(ensemble: Ensemble) -> None:
-    outputs, trees = len(ensemble.summation.start), len(ensemble.roots)
-    if not 1 <= trees <= MAX_TREES or not 1 <= len(ensemble.nodes) <= MAX_NODES or ensemble.sets.size > MAX_SETS:
-        raise ModelError(f"An ensemble has at most {MAX_TREES} trees and {MAX_NODES} nodes; this has {trees} trees.")
-    if len(ensemble.adds_to) != trees or ((ensemble.adds_to < EVERY) | (ensemble.adds_to >= outputs)).any():
-        raise ModelError(f"Each tree adds to one of the {outputs} outputs, or to all (-1).")
-    vector = bool((ensemble.adds_to == EVERY).any())
-    if ensemble.values.shape[1] != (outputs if vector else 1) or (vector and not (ensemble.adds_to == EVERY).all()):
-        raise ModelError(f"Leaves have {ensemble.values.shape[1]} values, for {outputs} outputs.")
-    numbers = (ensemble.values, ensemble.summation.start, ensemble.summation.shift)
-    if not all(np.isfinite(array).all() for array in numbers):
-        raise ModelError("An ensemble has NaN or infinite values at its leaves; the model is damaged.")
-    if not isinstance(ensemble.columns, int) or ensemble.columns < 1:
-        raise ModelError(f"An ensemble reads at least one column; got {shown(ensemble.columns)}.")
-
-
-def _check_trees(ensemble: Ensemble) -> None:
-    """Every node is in one tree, every way ends at a leaf, and nothing points outside."""
-    nodes, count = ensemble.nodes, len(ensemble.nodes)
-    inner, own = nodes.column >= 0, np.arange(count)
-    damaged = ModelError("The nodes of an ensemble do not form trees; the model is damaged.")
-    children = np.concatenate([nodes.left, nodes.right])
-    if (children < 0).any() or (children >= count).any() or ((ensemble.roots < 0) | (ensemble.roots >= count)).any():
-        raise damaged
-    entered = np.concatenate([nodes.left[inner], nodes.right[inner], ensemble.roots])
-    if len(entered) != count or (np.bincount(entered, minlength=count) != 1).any():  # each once, by its parent
-        raise damaged
-    if ((nodes.left != own) | (nodes.right != own))[~inner].any() or (nodes.column >= ensemble.columns).any():
-        raise damaged
-    leaves = np.sort(nodes.leaf[~inner])
-    if not np.array_equal(leaves, np.arange(len(ensemble.values))) or (nodes.leaf[inner] != -1).any():
-        raise damaged
-    if (nodes.chosen < -1).any() or (nodes.chosen >= len(ensemble.sets)).any() or np.isnan(nodes.threshold).any():
-        raise damaged
-    if (ensemble.tree_of < 0).any():  # a ring that no root reaches
-        raise damaged

@@ -29,6 +29,10 @@ Floats = NDArray[np.float64]
 NO_CLAUSES = Clauses(
     np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros((0, 1)), np.zeros(0)
 )
+NO_RULES = CellRules(
+    np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64),
+    np.zeros(0), np.zeros(0), np.zeros(1, dtype=np.int64), np.zeros(0),
+)  # fmt: skip
 OPTIONS = 64
 LACKING, SHARE = 1e-9, 2.0**-40
 """Clauses are about whole numbers or scaled to the size of 1: what lacks less than this, and this share of the largest
@@ -91,12 +95,14 @@ class RuleClauses:
 
     def of_person(self, cells: Cells, people: People, i: int, kernel: Any) -> CellRules:
         """With the largest that each term is in each cell that a person's rows can be in."""
+        if len(self.clause_at) == 1:
+            return NO_RULES
         costs, shared, (weight_at, weight) = cells.costs, cells.shared, self._weights
         at = _begun(np.diff(shared.start)[self.feature])
         rules = CellRules(
             self.clause_at, self.term_at, self.feature, weight_at, weight, self._with_slack, at, np.empty(int(at[-1]))
         )
-        if len(self.feature):
+        if len(self.feature):  # a clause may have none
             kernel.fill_terms(
                 rules, people.factual[i], np.stack([people.lower[i], people.upper[i]]), people.allowed[i],
                 np.where(self.whole, costs.step, 0.0), shared.choice, shared.start, costs.start, shared.table,

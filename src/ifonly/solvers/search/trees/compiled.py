@@ -13,7 +13,17 @@ from ifonly.compiling import Kernels
 
 
 def _functions() -> tuple[Mapping[str, Any], int]:
-    from ifonly.solvers.search.trees.kernels import greedy, limits, maximum, prices, pricing, regions, rules, search, table
+    from ifonly.solvers.search.trees.kernels import (
+        greedy,
+        limits,
+        maximum,
+        prices,
+        pricing,
+        regions,
+        rules,
+        search,
+        table,
+    )
     from ifonly.solvers.search.trees.kernels.layout import SOURCES
 
     return {
@@ -44,6 +54,7 @@ def _try_out(kernel: Any) -> None:
     from ifonly.results import Limits
     from ifonly.schema import Integer, Schema
     from ifonly.solvers.search.progress import ProgressReporter
+    from ifonly.solvers.search.trees.clauses import NO_RULES
     from ifonly.solvers.search.trees.first_row import FirstRow
     from ifonly.solvers.search.trees.forest_search import NOWHERE, ForestSearch
     from ifonly.solvers.search.trees.kernels.layout import BEST
@@ -68,6 +79,13 @@ def _try_out(kernel: Any) -> None:
     assert opened is not None
     kernel.advance(forest, opened.table, search.person, opened.stack, search.state, 1, NOWHERE, search.rules)
     kernel.sums_at(forest, opened.stack.near[0], np.zeros(len(forest.value)))
+    cells = solver.packed.cells.shared
+    factual, lower, upper, allowed = (part[0] for part in (people.factual, people.lower, people.upper, people.allowed))
+    columns, step = solver.costs.start, np.zeros(1)
+    ends = np.stack([lower, upper])
+    kernel.fill_terms(NO_RULES, factual, ends, allowed, step, cells.choice, cells.start, columns, cells.table)
+    lower, upper, allowed = lower.copy(), upper.copy(), allowed.copy()
+    kernel.narrow_values(NO_RULES, NO_RULES.constant, factual, step, cells.choice, columns, lower, upper, allowed)
     first = FirstRow(solver.packed, people, 0, Limits(nodes=1), quiet, threading.Event())
     first.claim()
     kernel.merge_lists(first.domain.choice, first.regions, first.regions, 4)

@@ -23,7 +23,7 @@ from ifonly.resources import LimitReached, check_limits, limited
 from ifonly.results import Claim, Limits, Stop, StoppedBy
 from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.trees.clauses import NO_CLAUSES
-from ifonly.solvers.search.trees.forest_search import SLICE_SECONDS, PackedForest
+from ifonly.solvers.search.trees.forest_search import SLICE_SECONDS
 from ifonly.solvers.search.trees.kernels.layout import (
     DONE,
     FREE,
@@ -39,6 +39,7 @@ from ifonly.solvers.search.trees.kernels.layout import (
 )
 from ifonly.solvers.search.trees.kernels.maximum import Clauses, RegionBoxes, SplitBuffers
 from ifonly.solvers.search.trees.kernels.regions import CellDomain, Regions
+from ifonly.solvers.search.trees.packed_forest import PackedForest
 from ifonly.solvers.search.trees.region_lists import domain_of, merged_lists
 
 Floats = NDArray[np.float64]

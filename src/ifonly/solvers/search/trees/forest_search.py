@@ -9,7 +9,6 @@ So the least bound of what is open is a bound at any moment.
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -19,16 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.caching import cached_property
-from ifonly.compiling import Kernels
-from ifonly.problem import Question
-from ifonly.problem.costs import People
 from ifonly.resources import LimitReached, limited
-from ifonly.results import Claim, Limits, Stop, StoppedBy
+from ifonly.results import Claim, Stop
 from ifonly.solvers.search.deadline import Deadline
-from ifonly.solvers.search.progress import ProgressReporter
-from ifonly.solvers.search.trees.cells import Cells
-from ifonly.solvers.search.trees.clauses import RuleClauses
 from ifonly.solvers.search.trees.kernels.layout import (
     ADDITIVE,
     BEST,
@@ -41,25 +33,18 @@ from ifonly.solvers.search.trees.kernels.layout import (
     LOOK,
     LOST,
     MEMORY,
-    NEED,
     NODES,
     NOT_ASKED,
-    REQUIRED,
-    SLACK,
     SLICE,
     UNKNOWN,
-    Forest,
-    PricedPerson,
     Stack,
-    State,
 )
 from ifonly.solvers.search.trees.kernels.prices import Priced
 from ifonly.solvers.search.trees.kernels.shares import Shares
-from ifonly.solvers.search.trees.narrowed import Narrowing
 from ifonly.solvers.search.trees.open_boxes import OpenBox, OpenedBox, cells_around, everything, halves, no_shares
 from ifonly.solvers.search.trees.pack import enlarged, new_stack, new_state
-from ifonly.solvers.search.trees.rules import RuledBoxes, elsewhere, holds_other
-from ifonly.tolerances import Tolerances
+from ifonly.solvers.search.trees.person_search import PersonSearch
+from ifonly.solvers.search.trees.rules import elsewhere, holds_other
 
 Floats = NDArray[np.float64]
 
@@ -83,59 +68,12 @@ HANDED_NODES = 300
 FIRST_ROUNDS, ROUNDS = 300, 60
 """Of pricing: everything, and a box with the shares of a larger one."""
 REPORT_SECONDS = 0.2
-BELOW = 1.0 - 1e-11
-"""Costs are added up in float64; a bound on the distance is taken a little below the cost that is proven."""
-
-
-@dataclass(frozen=True)
-class PackedForest:
-    """A question to trees, ready for everyone."""
-
-    question: Question
-    cells: Cells
-    forest: Forest
-    depth: int
-    any_rounding_forest: Forest | None
-    """The same forest, for rows that only some rounding accepts."""
-    rules: RuledBoxes | None
-    kernels: Kernels
-    tolerances: Tolerances
-    any_row: bool = False
-    """Any row will do: the search ends with the first, and no box is priced: prices are about how near rows are."""
-
-    @cached_property
-    def clauses(self) -> RuleClauses:
-        return RuleClauses.of(self.question)
-
-    def distance(self, cost: float) -> float:
-        return math.sqrt(cost) if self.cells.squared else cost
-
-    def cost(self, distance: float) -> float:
-        return distance**2 if self.cells.squared else distance
 
 
 @dataclass
-class ForestSearch:
-    """One person's search, who may have spent some nodes and seconds already."""
+class ForestSearch(PersonSearch):
+    """One person's search over boxes, of which the kernels have one at a time on their stack."""
 
-    packed: PackedForest
-    forest: Forest
-    people: People
-    i: int
-    limits: Limits
-    reporter: ProgressReporter
-    stop: threading.Event
-    spent_nodes: int = 0
-    spent_seconds: float = 0.0
-    cutoff: float = math.inf
-    """A cost below which rows are looked for."""
-    found: Floats | None = None
-    """Under rules: the best row so far, which they have judged."""
-    other_nodes: int = 0
-    """Of the searches for networks."""
-    residual: float = math.inf
-    """The least bound of a box that was closed without meeting it."""
-    stopped: Stop | None = None
     report_at: float = REPORT_SECONDS
     """When to report progress next."""
     boxes: list[tuple[float, int, OpenBox]] = field(default_factory=list)
@@ -146,12 +84,13 @@ class ForestSearch:
 
     def claim(self) -> Claim:
         self.begun = time.perf_counter() - self.spent_seconds
-        self.state: State = new_state(self.forest)
+        self.state = new_state(self.forest)
         self.state.count[NODES] = self.spent_nodes
+        packed, people = self.packed, self.people
         try:
             with limited(self._seconds_left(), self.limits.memory_bytes):
-                self.person: PricedPerson = self.packed.cells.person(self.people, self.i, self.packed.kernels.now)
-                self.rules = self.packed.clauses.of_person(self.packed.cells, self.people, self.i, self.packed.kernels.now)
+                self.person = packed.cells.person(people, self.i, packed.kernels.now)
+                self.rules = packed.clauses.of_person(packed.cells, people, self.i, packed.kernels.now)
         except LimitReached as reached:
             return self._claim(0.0, self.limits.stop(reached))
         if stopped := self._stopped(self.spent_seconds, self.spent_nodes):  # some row is worth a little more
@@ -165,10 +104,11 @@ class ForestSearch:
         if cost < 0.0:
             return self._claim(math.inf, None)
         self.state.number[BEST] = min(cost, self.cutoff)
-        if self.packed.rules is not None and cost < self.cutoff:
-            point = self.packed.rules.completed(self._point())
-            if not (self.packed.rules.admits(self.people.factual[self.i], point) and self._registered(point, math.inf)):
-                if claim := self._looked_around(self.state.best[:features].copy(), cost):
+        if packed.rules is not None and cost < self.cutoff:
+            point = packed.rules.completed(self._point())
+            if not (packed.rules.admits(people.factual[self.i], point) and self._registered(point, math.inf)):
+                self.state.number[BEST] = self.cutoff
+                if self.cutoff == math.inf and (claim := self._looked_around(self.state.best[:features].copy(), cost)):
                     return claim
         return self._search()
 
@@ -178,7 +118,7 @@ class ForestSearch:
         forest, state = self.forest, self.state
         near = cells_around(forest, self.person, cells)
         for box, below in ((near, math.inf), *((everything(forest), times * cost) for times in AROUND_TIMES)):
-            state.number[BEST] = min(self.cutoff, below)
+            state.number[BEST] = below
             opened = self.opened(OpenBox(box, no_shares(forest), 0), 0.0)
             if opened is None:
                 continue
@@ -393,23 +333,6 @@ class ForestSearch:
             return self._closed(float(stack.bound[s]))
         return True
 
-    def _nearest_in(self, inside: People, below: float) -> Claim:
-        """The nearest row in these domains that rules admit and networks accept, if one is nearer than a distance."""
-        rules = self.packed.rules
-        assert rules is not None
-        if rules.networks is None and rules.space is None:
-            known = self.narrowing.nearest(inside)
-            if known is not None:
-                point = known.point if known.lower < below else None
-                lower = known.lower if known.point is None else min(known.lower, below)
-                return Claim(point=point, lower=lower, method="search")
-        return rules.nearest(inside, below, self._rest())
-
-    @cached_property
-    def narrowing(self) -> Narrowing:
-        assert self.packed.rules is not None
-        return Narrowing(self.packed.rules, self.packed.clauses, self.rules, self.packed.kernels.now)
-
     def _closed(self, residual: float = math.inf) -> bool:
         """The box on top is done with; `residual`: what its rows cost at least, if some may be left."""
         self.residual = min(self.residual, residual)
@@ -420,76 +343,6 @@ class ForestSearch:
         """Is there a box left, and no time for it?"""
         looked = int(self.state.count[NODES])
         return bool(self.state.count[HEIGHT]) and self._stopped(time.perf_counter() - self.begun, looked) is not None
-
-    def _registered(self, point: Floats, bound: float) -> bool:
-        """Is the point admitted and decided as asked? Then it is the best one, if it is; nothing of its box is nearer
-        than `bound`.
-        """
-        question, factual = self.packed.question, self.people.factual[self.i]
-        c, d = question.conditions
-        robust = (question.model.exact_scores(point[None, :]) @ c.T - d >= self.forest.demand[REQUIRED]).all()
-        if not robust or question.allows(factual, point) is not None:
-            return False
-        self._improved(point, bound)
-        return True
-
-    def _improved(self, point: Floats, bound: float) -> None:
-        """The same of a point that is known to be."""
-        cost = self.packed.cost(float(self.packed.question.measure.between(self.people.factual[self.i], point)))
-        if self.found is None or cost < self.state.number[BEST]:
-            self.state.number[BEST], self.found = cost, point
-        self.residual = min(self.residual, bound)
-
-    def _registered_from_networks(self, point: Floats, bound: float) -> bool:
-        """The same of a row of the search for networks, which the trees refuse most often: that is seen by sums."""
-        sums = np.zeros(len(self.forest.value))
-        self.packed.kernels.now.sums_at(self.forest, self.packed.cells.of_point(point), sums)
-        reached = sums >= self.forest.demand[NEED] - self.forest.demand[SLACK]
-        return bool(reached.all()) and self._registered(point, bound)
-
-    def _rest(self) -> Limits:
-        """What is left of the limits."""
-        left = self._seconds_left()
-        return self.limits if left is None else replace(self.limits, seconds=max(left, 1e-3))
-
-    def _seconds_left(self) -> float | None:
-        seconds = self.limits.seconds
-        return None if seconds is None else seconds - (time.perf_counter() - self.begun)
-
-    def _stopped(self, seconds: float, nodes: int) -> Stop | None:
-        if reached := self.limits.reached(seconds=seconds, nodes=nodes):
-            return reached
-        return Stop(StoppedBy.INTERRUPTED) if self.stop.is_set() else None
-
-    def _beyond(self, taken: int) -> bool:
-        return self.limits.memory_bytes is not None and taken > self.limits.memory_bytes
-
-    def _claim(self, lower: float, stop: Stop | None) -> Claim:
-        """The claim: no row costs less than `lower`."""
-        lower = min(lower, self.residual, float(self.state.number[LEFT_OVER]))
-        return Claim(
-            point=self._point() if self.state.number[BEST] < self.cutoff and lower < math.inf else None,
-            lower=self.packed.distance(lower) * BELOW,
-            method="search",
-            stop=stop,
-            nodes=int(self.state.count[NODES]) + self.other_nodes,
-            seconds=time.perf_counter() - self.begun,
-            rounding_bound=float(self.packed.question.largest_error),
-            lower_any_rounding=self.packed.distance(lower) * BELOW if self._one_rounding else None,
-        )
-
-    @property
-    def _one_rounding(self) -> bool:
-        """Does every model add up in one order only?"""
-        rules = self.packed.rules
-        return self.packed.any_rounding_forest is None and (rules is None or rules.networks is None)
-
-    def _point(self) -> Floats:
-        if self.found is not None:
-            return self.found
-        features = len(self.forest.choice)
-        cells, must = self.state.best[:features], self.state.best[features:]
-        return np.asarray(self.person.value[must, self.forest.start[:-1] + cells])
 
 
 def _bytes(arrays: Iterable[NDArray[Any]]) -> int:

@@ -23,8 +23,9 @@ from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.trees.cells import Cells
 from ifonly.solvers.search.trees.compiled import TREE_KERNELS
 from ifonly.solvers.search.trees.first_row import FirstRow, takes
-from ifonly.solvers.search.trees.forest_search import ForestSearch, PackedForest
+from ifonly.solvers.search.trees.forest_search import ForestSearch
 from ifonly.solvers.search.trees.pack import SummedTrees, any_rounding_forest, pack_forest
+from ifonly.solvers.search.trees.packed_forest import PackedForest
 from ifonly.solvers.search.trees.rules import RuledBoxes
 from ifonly.solvers.search.trees.shared import shared_trees
 from ifonly.tolerances import Tolerances
