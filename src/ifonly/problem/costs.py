@@ -112,7 +112,9 @@ class Costs:
         A real number on a grid is the float64 nearest to it, and so are the factual and the step: the change is off by
         at most 4 last digits of the number.
         """
-        stepped = np.isin(np.arange(self.features), self.reals_in_steps)
+        stepped = self.reals_in_steps
+        if not len(stepped):
+            return 0.0
         low, high = self._ends
         digits = 4.0 * 2.0**-53 * np.maximum(np.abs(low), np.abs(high))
         return float((np.maximum(self.rate, self.rate_down) * digits)[stepped].sum())
@@ -125,14 +127,11 @@ class Costs:
 
     @cached_property
     def _ends(self) -> tuple[Floats, Floats]:
-        """The ends of every number's domain in the schema, on its grid."""
-        low, high = np.zeros(self.features), np.zeros(self.features)
-        for g, feature in enumerate(self.question.schema.features):
-            if isinstance(feature, Numeric):
-                domain = Domains(np.array([feature.lower]), np.array([feature.upper]), np.ones((1, 1), dtype=bool))
-                if isinstance(feature, Integer):
-                    _to_grid(domain, feature)
-                low[g], high[g] = domain.lower[0], domain.upper[0]
+        """The ends of every number's domain in the schema, on its grid; 0 for choices."""
+        least, most, step = self.question.schema.grid
+        low, high = np.where(self.numeric, least, 0.0), np.where(self.numeric, most, 0.0)
+        whole = self.numeric & (step > 0.0)
+        low[whole], high[whole] = _inward(least[whole], most[whole], least[whole], step[whole])
         return low, high
 
     @cached_property
@@ -262,12 +261,15 @@ def on_grid(grid: Grid, own: float, ends: Sequence[float], relative: bool) -> tu
 
 
 def _to_grid(domain: Domains, feature: Integer) -> None:
-    """Move the ends inward to the integer feature's grid; the last step undoes a rounding in the division."""
-    base, step = feature.lower, feature.step
-    low = base + step * np.ceil((domain.lower - base) / step)
-    high = base + step * np.floor((domain.upper - base) / step)
-    domain.lower = np.where(low < domain.lower, low + step, low)
-    domain.upper = np.where(high > domain.upper, high - step, high)
+    """Move the ends inward to the integer feature's grid."""
+    domain.lower, domain.upper = _inward(domain.lower, domain.upper, feature.lower, feature.step)
+
+
+def _inward(lower: Floats, upper: Floats, base: Floats | float, step: Floats | float) -> tuple[Floats, Floats]:
+    """Ends of intervals, moved inward to base + k step; the last step undoes a rounding in the division."""
+    low = base + step * np.ceil((lower - base) / step)
+    high = base + step * np.floor((upper - base) / step)
+    return np.where(low < lower, low + step, low), np.where(high > upper, high - step, high)
 
 
 def costs_of(question: Question) -> Costs:

@@ -171,6 +171,8 @@ class Distance:
         k = len(feature.options)
         moved = np.subtract.outer(np.arange(k), np.arange(k)).astype(np.float64)
         moved = moved / k if feature.kind == "ordinal" else np.sign(moved)
+        if self.is_symmetric:
+            return np.abs(moved)
         table = np.where(moved < 0, -moved * self.up.get(feature.name, 1.0), moved * self.down.get(feature.name, 1.0))
         for (before, after), change in self.transitions.get(feature.name, {}).items():
             table[int(feature.read(before)), int(feature.read(after))] = change

@@ -55,7 +55,11 @@ class Linear:
         for term in terms:
             total, size = total + term, size + np.abs(term)
         result = np.sign(total)
-        for i in np.flatnonzero(~((np.abs(total) > ROUNDING * size) & (size < math.inf))).tolist():
+        doubtful = ~((np.abs(total) > ROUNDING * size) & (size < math.inf))
+        if doubtful.any():  # sums of whole numbers are exact
+            whole = [points[:, g] % 1.0 == 0.0 for g, _ in self.numbers]
+            doubtful &= ~((size < 2.0**53) & np.all(whole, axis=0))
+        for i in np.flatnonzero(doubtful).tolist():
             value = self.value(points[i])
             result[i] = (value > 0) - (value < 0)
         return result

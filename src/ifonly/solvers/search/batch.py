@@ -124,7 +124,7 @@ class PackedQuestion:
         cls, lowered: Lowered, tolerances: Tolerances, *, records: bool, probing: Probing = "by rule"
     ) -> PackedQuestion:
         pack = pack_question(lowered, tolerances)
-        when = when_probing(pack, probing, records=records)
+        when = when_probing(lowered, pack, probing, records=records)
         if lowered.bends is None:
             return cls(lowered, pack, units(lowered), records, KERNELS, pack, FLOAT_ROWS, when)
         if hidden_neurons(pack) > MOST_PROBED:

@@ -25,7 +25,7 @@ from ifonly.solvers.search.kernels.layout import (
     Tree,
     TriangleBuffers,
 )
-from ifonly.solvers.search.kernels.splits import MANY_NUMBERS
+from ifonly.solvers.search.kernels.splits import MANY_NUMBERS, WIDE_STEPS
 from ifonly.tolerances import Tolerances
 
 NORMS = {Norm.L0: ADDITIVE, Norm.L1: ADDITIVE, Norm.L2: SQUARED, Norm.LINF: MAXIMUM}
@@ -167,16 +167,21 @@ def new_scratch(pack: Pack, *, records: bool = False, rows: int = layout.FLOAT_R
     )
 
 
-def when_probing(pack: Pack, probing: Probing, *, records: bool = False) -> int:
-    """When ReLUs are probed. By the rule it takes more numbers than `MANY_NUMBERS`, so that some questions never do;
-    nor do those whose multipliers cannot be recorded.
+def when_probing(lowered: Lowered, pack: Pack, probing: Probing, *, records: bool = False) -> int:
+    """When ReLUs are probed. Never without any, and where the multipliers cannot be recorded. By the rule, it depends on
+    the person where the schema leaves more numbers free than `MANY_NUMBERS`. Under l0 a number costs the same however
+    far it moves, and programs, in which costs grow with changes, say little.
     """
     if records and (pack.rules > 0 or pack.index[layout.SIZES, pack.layers] > hidden_neurons(pack)):
         return layout.NEVER
-    numbers = np.count_nonzero(pack.index[layout.KIND, : pack.price.shape[1]] != CHOICE)
-    if pack.layers == 1 or probing == "never" or (probing == "by rule" and numbers <= MANY_NUMBERS):
+    if pack.layers == 1 or probing == "never":
         return layout.NEVER
-    return layout.ALWAYS if probing == "always" else layout.BY_RULE
+    if probing == "always":
+        return layout.ALWAYS
+    least, most, _ = lowered.question.schema.grid
+    wide = (most - least) / units(lowered) > np.where(lowered.in_steps, WIDE_STEPS, 0.0)
+    flat = lowered.norm is Norm.L0 and lowered.bends is None
+    return layout.NEVER if flat or np.count_nonzero(wide & lowered.numeric) <= MANY_NUMBERS else layout.BY_RULE
 
 
 def new_relaxation(pack: Pack, probing: int, lines: int = CHORDS) -> TriangleBuffers:
