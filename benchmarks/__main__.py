@@ -42,8 +42,8 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, measure, certificates, method_table, agreement, diversity,
-    rules, first, one_call, limits, invariants, possible, chains, robust, retraining, plausible, trees, tree_race, reals_trees,
-    smooth, reals, audit, audit_stream, population, desk, why, causes, models,
+    rules, first, one_call, limits, invariants, possible, chains, robust, retraining, plausible, trees, tree_race,
+    reals_trees, smooth, reals, audit, audit_stream, population, desk, why, causes, models,
 )  # fmt: skip
 
 

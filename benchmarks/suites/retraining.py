@@ -223,7 +223,10 @@ def trained(
     if family == "2 % of labels":
         wrong = rng.random(len(chosen)) < 0.02
         chosen = np.where(wrong, 1 - chosen, chosen)
-    size, alpha = tuple(3 * w // 4 for w in hidden) if family == "size" else hidden, (1e-2 if family == "alpha" else 1e-4)
+    size, alpha = (
+        tuple(3 * w // 4 for w in hidden) if family == "size" else hidden,
+        (1e-2 if family == "alpha" else 1e-4),
+    )
     fitted = MLPClassifier(
         size, alpha=alpha, random_state=k if family in ("start", "alpha", "size") else 0, max_iter=40
     )

@@ -1,8 +1,8 @@
 """Runs inside a peer's environment: `python main.py PEER FOLDER`. A line of JSON in, a line of JSON out.
 
-In: {"point": [...], "k": 1}. Out: {"points": [[...]], "seconds": s, "cpu_seconds": s, "error": "", "facts": {}}; the first
-line out says that the peer is ready and which versions it has, or why it is not. What a peer prints goes to standard
-error. A peer returns rows, or rows and a dict of facts about them.
+In: {"point": [...], "k": 1}. Out: {"points": [[...]], "seconds": s, "cpu_seconds": s, "error": "", "facts": {}}; the
+first line out says that the peer is ready and which versions it has, or why it is not. What a peer prints goes to
+standard error. A peer returns rows, or rows and a dict of facts about them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""LiCE: the nearest row by a mixed-integer program, with a sum-product network's log-likelihood as a constraint or without.
+"""LiCE: the nearest row by a mixed-integer program, with or without a density (a sum-product network) as a constraint.
 
 It is not on PyPI: its checkout is named in the task. Of each row: the log-likelihood that the program counted with,
 that of the sum-product network itself, and the least that is asked for (the median of the training rows).
@@ -98,8 +98,15 @@ def _write_network(handed, path):
     layers = [(np.hstack(columns), bias), *others]
     nodes, kept, at = [], [], "input"
     for i, (w, b) in enumerate(layers):
-        kept += [numpy_helper.from_array(w.astype(np.float64), f"w{i}"), numpy_helper.from_array(b.astype(np.float64), f"b{i}")]
-        nodes.append(helper.make_node("Gemm", [at, f"w{i}", f"b{i}"], [f"z{i}"], name=f"linear{i}", alpha=1.0, beta=1.0, transB=1))
+        kept += [
+            numpy_helper.from_array(w.astype(np.float64), f"w{i}"),
+            numpy_helper.from_array(b.astype(np.float64), f"b{i}"),
+        ]
+        nodes.append(
+            helper.make_node(
+                "Gemm", [at, f"w{i}", f"b{i}"], [f"z{i}"], name=f"linear{i}", alpha=1.0, beta=1.0, transB=1
+            )
+        )
         at = f"z{i}"
         if i + 1 < len(layers):
             nodes.append(helper.make_node("Relu", [at], [f"h{i}"], name=f"relu{i}"))

@@ -33,11 +33,15 @@ KINDS = {"networks": networks.question, "forests": forests.question}
 @click.option("--data", multiple=True, default=("credit", "adult"), show_default=True, help="Data sets.")
 @click.option("--way", multiple=True, help="These ways only, beside the nearest row.")
 @click.option(
-    "--checkout", type=click.Path(path_type=Path, exists=True, file_okay=False),
+    "--checkout",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder of LiCE's repository, which is on no index; without it LiCE is left out.",
 )
 @click.option(
-    "--records", type=click.Path(path_type=Path), default=Path("results/plausible.jsonl"), show_default=True,
+    "--records",
+    type=click.Path(path_type=Path),
+    default=Path("results/plausible.jsonl"),
+    show_default=True,
     help="The file of answers: those that it has are not asked for again.",
 )
 @cache_option

@@ -31,7 +31,7 @@ def question(name: str, settings: Settings) -> AbstractContextManager[Question]:
     some = training_rows(split.train)
     rows, labels = data.schema.encode(data.points[some]), data.labels[some]
     fitted = _forest(rows, labels, "start", 0)
-    isolation = IsolationForest(ISOLATORS, contamination=OUTLIERS, random_state=0).fit(rows)
+    isolation = IsolationForest(n_estimators=ISOLATORS, contamination=OUTLIERS, random_state=0).fit(rows)
     model = import_model(fitted, data.schema)
     changed = [_forest(rows, labels, family, 1 + k) for family in FAMILIES for k in range(settings.changes)]
     judges = Judges(model, changed, outlier_factor(rows), np.asarray)

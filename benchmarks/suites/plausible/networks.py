@@ -54,7 +54,9 @@ def _ours(model: Any, data: Data, some: Any, network: Callable[..., Any], settin
     table = data.table(some)
     forest, factor = inliers(data.schema, table), LocalOutlierFactor.of(data.schema, table)
     others = [
-        Accepted(by=import_model(network("bootstrap", 100 + k), data.schema), target=model.classes[1], name=f"bootstrap {k}")
+        Accepted(
+            by=import_model(network("bootstrap", 100 + k), data.schema), target=model.classes[1], name=f"bootstrap {k}"
+        )
         for k in range(BOOTSTRAPS - 1)
     ]
 

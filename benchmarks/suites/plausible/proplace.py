@@ -54,7 +54,9 @@ class Options:
 
     def whole(self) -> Any:
         """Which columns are whole numbers."""
-        parts = [[f.kind == "integer"] if isinstance(f, Numeric) else [True] * len(f.options) for f in self.schema.features]
+        parts = [
+            [f.kind == "integer"] if isinstance(f, Numeric) else [True] * len(f.options) for f in self.schema.features
+        ]
         return np.array([flag for part in parts for flag in part])
 
     def costs(self, point: Any) -> tuple[Any, Any]:
