@@ -85,7 +85,7 @@ def _row(model: Any, others: list[Any], people: list[Any], seconds: float) -> li
     near = sum(abs(a.upper - b.upper) <= 1e-9 for a, b in zip(told[False], told[True], strict=True))
     if len(others) > 1:
         console().print(f"together: {_per_node(taken[True], told[True])}")
-        _say_each_alone(model, others, people, seconds)
+        _say_each_alone(model, others, people, seconds, float(np.median(both)))
     return [
         f"{len(people)}", f"{np.median(alone):.1f}", f"{alone.max():.1f}", f"{np.median(both):.1f}",
         f"{both.max():.1f}", f"{np.median(both) / np.median(alone):.1f}", f"{near}",
@@ -93,9 +93,9 @@ def _row(model: Any, others: list[Any], people: list[Any], seconds: float) -> li
     ]  # fmt: skip
 
 
-def _say_each_alone(model: Any, others: list[Any], people: list[Any], seconds: float) -> None:
+def _say_each_alone(model: Any, others: list[Any], people: list[Any], seconds: float, together: float) -> None:
     """What each of the models takes alone: they are not equally hard."""
-    medians = []
+    medians, parts = [], []
     for one in (model, *(other.by for other in others)):
         explainer = Explainer(one).using(limits=Limits(seconds=seconds), reasons=False)
         explainer.explain(people[0], target=one.classes[1])
@@ -104,8 +104,11 @@ def _say_each_alone(model: Any, others: list[Any], people: list[Any], seconds: f
             begun = time.process_time()
             told.append(explainer.explain(person, target=one.classes[1]))
             taken.append(1e3 * (time.process_time() - begun))
-        medians.append(f"{np.median(taken):.1f} (worst {max(taken):.0f}; {_per_node(taken, told)})")
-    console().print(f"each network alone, CPU ms: {', '.join(medians)}")
+        medians.append(float(np.median(taken)))
+        parts.append(f"{medians[-1]:.1f} (worst {max(taken):.0f}; {_per_node(taken, told)})")
+    console().print(f"each network alone, CPU ms: {', '.join(parts)}")
+    mean, hardest, total = (together / some for some in (np.mean(medians), max(medians), sum(medians)))
+    console().print(f"together over the mean of these medians {mean:.1f}, the largest {hardest:.1f}, sum {total:.1f}")
 
 
 def _per_node(taken: list[float], told: list[Answer]) -> str:

@@ -105,9 +105,9 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, active):
                 F[V, j] = 0.0
             F[OMEGA, h] = F[V, j]
         if layer == 0:
-            constant = end_plane(at, n, constant, lost, p.width, F, s.Wc)
+            constant = end_plane(at, np.int64(0), n, constant, lost, p.width, F, s.Wc)
         else:
-            constant, lost = pass_down(pack, layer, constant, lost, F)
+            constant, lost, _, _ = pass_down(pack, layer, np.int64(0), n, constant, lost, F)
     lost = F[LOSS, PLANE_LOSS] + abs(constant) * F[LOSS, UNIT_LOSS]
     return constant + lost, robust + 3.0 * min(lost, robust), own  # a plane without conditions says nothing of them
 

@@ -4,6 +4,7 @@ pre-activations over box and ball.
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from ifonly.solvers.search.kernels.closed_forms import item_gains, most_gain
@@ -62,37 +63,42 @@ def begin_plane(pack, layer, i, sign, F):
 
 
 @njit(**ONCE)
-def pass_down(pack, layer, constant, lost, F):
-    """From the coefficients in V of a layer's pre-activations to those of the activations below it. Returns the
-    constant, and what rounding can do so far.
+# size: an inner kernel, as neuron_plane
+def pass_down(pack, layer, first, last, constant, lost, F):
+    """From the coefficients in V of a layer's pre-activations, which are 0 but for those from `first` to `last`, to
+    those of the activations below it. Returns the constant, what rounding can do so far, and the same two of the layer
+    below.
     """
     v, nu, loss = F[V], F[NU], F[LOSS]
-    at, n, m = pack.index[BIAS_AT, layer], pack.index[SIZES, layer + 1], pack.index[SIZES, layer]
-    w = pack.index[WEIGHT_AT, layer]
+    at, m, w = pack.index[BIAS_AT, layer], pack.index[SIZES, layer], pack.index[WEIGHT_AT, layer]
     below = pack.index[BIAS_AT, layer - 1]  # the coefficients of the layer below are built in the place of their NU
+    least, most = m, np.int64(0)
     for t in range(m):
         nu[below + t] = 0.0
-    for j in range(n):
+    for j in range(first, last):
         c = v[j]
         if c != 0.0:
             constant += c * pack.biases[at + j]
             lost += abs(c) * loss[at + j]
-            for t in range(pack.index[READS_FROM, at + j], pack.index[READS_TO, at + j]):
+            start, end = pack.index[READS_FROM, at + j], pack.index[READS_TO, at + j]
+            least, most = min(least, start), max(most, end)
+            for t in range(start, end):
                 nu[below + t] += c * pack.weights[w + j * m + t]
     for t in range(m):
         v[t] = nu[below + t]
-    return constant, lost
+    return constant, lost, min(least, most), most
 
 
 @njit(**ONCE)
-def end_plane(at, n, constant, lost, width, F, Wc):
-    """From the coefficients in V of the first layer's pre-activations to the plane over compact columns, into PLANE.
-    Returns its constant.
+# size: an inner kernel, as neuron_plane
+def end_plane(at, first, last, constant, lost, width, F, Wc):
+    """From the coefficients in V of the first layer's pre-activations, which are 0 but for those from `first` to
+    `last`, to the plane over compact columns, into PLANE. Returns its constant.
     """
     v, a, zc, loss = F[V], F[PLANE], F[ZC], F[LOSS]
     for t in range(width):
         a[t] = 0.0
-    for j in range(n):
+    for j in range(first, last):
         c = v[j]
         if c != 0.0:
             constant += c * zc[j]
@@ -104,8 +110,10 @@ def end_plane(at, n, constant, lost, width, F, Wc):
 
 
 @njit(**INNER)
-def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
-    """An upper plane over compact columns for  constant + V . relu(z_layer)  by backward substitution, into PLANE.
+# size: an inner kernel, as neuron_plane
+def descend(pack, layer, first, last, constant, zl, zu, slope, exact, width, F, Wc):
+    """An upper plane over compact columns for  constant + V . relu(z_layer)  by backward substitution, into PLANE. V is
+    0 but from `first` to `last`: of several models, a plane goes through one.
 
     An unstable ReLU with a positive coefficient is replaced by its chord u (z - l) / (u - l), one with a negative
     coefficient by slope * z. With `exact` the slopes are the pattern itself (1 active, 0 inactive) and the plane is
@@ -116,11 +124,11 @@ def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
     lost = abs(constant) * loss[UNIT_LOSS] + loss[LOST]
     while True:
         at = index[BIAS_AT, layer]
-        n = index[SIZES, layer + 1]
-        for j in range(n):
+        for j in range(index[SIZES, layer + 1]):
+            nu[at + j] = v[j]
+        for j in range(first, last):
             h = at + j
             c = v[j]
-            nu[h] = c
             if c == 0.0:
                 continue
             if exact != 0:
@@ -136,8 +144,8 @@ def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
             else:
                 v[j] = c * slope[h]
         if layer == 0:
-            return end_plane(at, n, constant, lost, width, F, Wc)
-        constant, lost = pass_down(pack, layer, constant, lost, F)
+            return end_plane(at, first, last, constant, lost, width, F, Wc)
+        constant, lost, first, last = pass_down(pack, layer, first, last, constant, lost, F)
         layer -= 1
 
 
@@ -149,8 +157,9 @@ def neuron_plane(pack, layer, i, sign, zl, zu, slope, exact, width, F, Wc):
     """
     if layer == 0:
         return first_plane(i, sign, width, F, Wc)
-    bias = begin_plane(pack, layer, i, sign, F)
-    return descend(pack, layer - 1, bias, zl, zu, slope, exact, width, F, Wc)
+    bias, h = begin_plane(pack, layer, i, sign, F), pack.index[BIAS_AT, layer] + i
+    first, last = pack.index[READS_FROM, h], pack.index[READS_TO, h]
+    return descend(pack, layer - 1, first, last, bias, zl, zu, slope, exact, width, F, Wc)
 
 
 @njit(**INNER)

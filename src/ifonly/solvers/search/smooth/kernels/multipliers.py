@@ -87,9 +87,9 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, least, most):
             else:
                 constant += _largest_part(pack, h, g, w, low, high, F[SIZE, h])
         if layer == 0:
-            constant = end_plane(at, n, constant, lost, p.width, F, s.Wc)
+            constant = end_plane(at, np.int64(0), n, constant, lost, p.width, F, s.Wc)
         else:
-            constant, lost = pass_down(pack, layer, constant, lost, F)
+            constant, lost, _, _ = pass_down(pack, layer, np.int64(0), n, constant, lost, F)
     lost = F[LOSS, PLANE_LOSS] + abs(constant) * unit
     return constant + lost, robust + 3.0 * min(lost, robust), own  # a plane without conditions says nothing of them
 

@@ -7,6 +7,7 @@ by their rounding times |c| |W|, and each is the factor of an activation, which 
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from ifonly.solvers.search.kernels.closed_forms import item_gains, most_gain
@@ -81,8 +82,8 @@ def descend(pack, layer, constant, exact, width, F, Wc):
             constant += shift
             lost += abs(shift) * loss[UNIT_LOSS]
         if layer == 0:
-            return end_plane(at, n, constant, lost, width, F, Wc)
-        constant, lost = pass_down(pack, layer, constant, lost, F)
+            return end_plane(at, np.int64(0), n, constant, lost, width, F, Wc)
+        constant, lost, _, _ = pass_down(pack, layer, np.int64(0), n, constant, lost, F)
         layer -= 1
 
 
