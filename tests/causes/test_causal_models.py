@@ -90,7 +90,12 @@ def test_compiled_equations_are_what_they_say() -> None:
         make_pipeline(
             StandardScaler(),
             MLPRegressor(
-                hidden_layer_sizes=(4, 3), activation="logistic", max_iter=500, solver="lbfgs", random_state=0
+                hidden_layer_sizes=(2,),
+                activation="logistic",
+                alpha=1e5,
+                max_iter=50_000,
+                solver="lbfgs",
+                random_state=0,
             ),
         ),
     ],

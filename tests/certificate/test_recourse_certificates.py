@@ -9,10 +9,11 @@ import pytest
 from certificate.by_enumeration import untruth
 from certificate.samples import restamped
 from ifonly import CausalModel, Explainer, Integer, Network, Real, Schema, check
-from ifonly.causes import LinearEquation
+from ifonly.causes import LinearEquation, ModelEquation
 from ifonly.certifying import certified_query, certify, certify_recourse
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model import network_model
+from ifonly.model.smooth import Activation, SmoothNetwork
 
 SCHEMA = Schema([Integer("study", 0, 4), Integer("grade", 0, 9), Integer("luck", 0, 5)])
 MODEL = network_model(Network.of([([[0.0, 1.0, 0.5]], [-5.9])]), SCHEMA, classes=("no", "yes"))
@@ -83,5 +84,9 @@ def test_what_is_refused() -> None:
     causes = CausalModel(schema, {f"x{k}": LinearEquation({"cause": 0.1}) for k in range(7)})
     with pytest.raises(UnsupportedQuestion, match="in more than 64 ways"):
         certify_recourse(Explainer(model), person, causes)
+    bent = SmoothNetwork(Network.of([([[1.0]], [-2.0]), ([[3.0]], [0.0])]), [Activation("tanh")])
+    curved = CausalModel(SCHEMA, {"grade": ModelEquation(["study"], bent)})
+    with pytest.raises(UnsupportedQuestion, match="cannot state the equation of 'grade', which is a network with tanh"):
+        certify_recourse(Explainer(MODEL), PERSON, curved)
     with pytest.raises(UnsupportedQuestion, match="cannot be asked again"):
         certified_query(certify_recourse(Explainer(MODEL), PERSON, CAUSES))

@@ -242,13 +242,16 @@ TRIED: dict[str, Callable[[], Any]] = {
         Explainer(network()), PERSON, ifonly.Diversity(2, differ="features"), Query(target="yes")
     ),
     "sufficient reasons": lambda: certify_reason(Explainer(network()), PERSON),
-    "recourse: linear equations, tables, trees, networks": lambda: [
+    "recourse: linear equations, tables, trees, networks of ReLUs": lambda: [
         recourse(equation) for equation in (
             LinearEquation({"Age": 0.7, "Owner": {False: 0, True: 5}}), regressor(hidden=False), tree(),
             regressor(hidden=True),
             TableEquation(["Job"], {"clerk": 1, "nurse": 5, "cook": 2}),
         )
     ],
+    "recourse: equations that are smooth networks": lambda: recourse(
+        ModelEquation(["Age"], SmoothNetwork(Network.of([([[0.1]], [-3.0]), ([[5.0]], [0.0])]), [Activation("tanh")]))
+    ),
     "a number that stays missing": missing_case,
     "a missing number that may be filled in": lambda: list(
         missing_case(Imputable("Debt", 0.1), make=certify_filled).values()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -23,9 +24,10 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from ifonly import Categorical, Explainer, Integer, Real, Schema, import_model
+from ifonly import Accepted, Categorical, Explainer, Integer, Network, Real, Schema, import_model
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.methods import Enumerate
+from ifonly.model import network_model
 from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.model.trees import Trees
 
@@ -117,6 +119,42 @@ def test_powers_of_real_numbers(name: str, estimator: Any) -> None:
     assert isinstance(model.function, SmoothNetwork) and model.deviation < 1e-10
     fine = schema(Real).sample(2000, np.random.default_rng(0))
     assert (np.abs(model.exact_scores(fine) - model.scores(fine)) <= model.error_at(fine)).all()
+
+
+@pytest.mark.parametrize(
+    "curve", [FunctionTransformer(np.square), make_pipeline(StandardScaler(), PolynomialFeatures(2))]
+)
+def test_squares_of_numbers_on_both_sides_of_zero(curve: Any) -> None:
+    """Before a linear model, by two powers: those of each number alone."""
+    both = Schema([Real("x", -2.0, 5.0), Real("z", -7.0, 1.0)])
+    points = both.sample(300, np.random.default_rng(1))
+    columns = ColumnTransformer([("x", curve, [0]), ("z", clone(curve), [1])])
+    fitted = make_pipeline(columns, LogisticRegression()).fit(points, (points**2).sum(axis=1) > 20)
+    model = import_model(fitted, both)
+    assert isinstance(model.function, SmoothNetwork) and model.deviation < 1e-10
+    assert (np.abs(model.exact_scores(points) - model.scores(points)) <= model.error_at(points)).all()
+    answer = Explainer(model).explain({"x": 0.5, "z": -0.5}, distance="l2")
+    assert answer.status == "nearest" and fitted.predict(np.array([list(answer.counterfactual.values())]))[0]
+
+
+def test_a_power_below_0_beside_a_rule_of_several_layers() -> None:
+    """It passes a layer lifted by as much as it can be below 0: with too little, there was no row "by proof"."""
+    wide = Schema([Real("a", 1, 4000), Real("b", 1, 4000)])
+    points = np.exp(np.random.default_rng(0).uniform(0, 8, (400, 2)))
+    fitted = make_pipeline(FunctionTransformer(np.log), LogisticRegression()).fit(
+        points, points.prod(axis=1) > np.exp(8)
+    )
+    explainer = Explainer(fitted, schema=wide)
+    rule = "a <= 20 or b <= 20 or a + b <= 30"
+    answer = explainer.explain({"a": 3, "b": 4}, constraints=[rule])
+    assert answer.status == "nearest"
+    first = explainer.explain({"a": 3, "b": 4}, constraints=["a <= 20"])
+    other = explainer.explain({"a": 3, "b": 4}, constraints=["b <= 20"])
+    assert answer.upper == pytest.approx(min(first.upper, other.upper), rel=1e-6)
+    deep = Network.of([(np.eye(2), np.zeros(2))] * 3 + [([[1.0, 1.0]], [-150.0])])
+    beside = Accepted(by=network_model(deep, wide), target=0, name="deep")
+    both = explainer.explain({"a": 3, "b": 4}, constraints=[beside])
+    assert both.status == "nearest" and sum(both.counterfactual.values()) < 150.0
 
 
 def test_powers_are_refused_by_what_they_are_not() -> None:

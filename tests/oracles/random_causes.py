@@ -529,3 +529,67 @@ def estimators(fitted: Any) -> tuple[list[Any], float, float]:
     prior = np.ravel(fitted.init_.class_prior_ if hasattr(fitted.init_, "class_prior_") else fitted.init_.constant_)
     start = math.log(prior[1] / prior[0]) if len(prior) > 1 else float(prior[0])
     return trees, fitted.learning_rate, start
+
+
+def smooth_case(seed: int, trees: bool = False) -> CausalCase:
+    """Real numbers, smooth equations, a linear model, a ReLU network or a smooth one; or a few trees."""
+    rng = np.random.default_rng([seed, 99])
+    n = int(rng.integers(3, 6))
+    schema = Schema([Real(f"x{g}", -2, 3) for g in range(n)])
+    equations = {}
+    for g in range(1, n):
+        if parents := [f"x{p}" for p in range(g) if rng.random() < 0.6]:
+            width = int(rng.integers(2, 5))
+            layers = [
+                (rng.normal(size=(width, len(parents))), rng.normal(size=width)),
+                (rng.normal(size=(1, width)), [0.0]),
+            ]
+            bend = Activation(str(rng.choice(["tanh", "sigmoid", "softplus", "gelu"])))  # type: ignore[arg-type]
+            equations[f"x{g}"] = ModelEquation(parents, SmoothNetwork(Network.of(layers), [bend]))
+    causes = CausalModel(schema, equations, holding=float(rng.choice([0.01, 0.1])))
+    layers = [(rng.normal(size=(6, n)), rng.normal(size=6)), (rng.normal(size=(1, 6)), rng.normal(size=1))]
+    network: Any = Network.of(layers if seed % 3 else [(rng.normal(size=(1, n)), rng.normal(size=1))])
+    network = SmoothNetwork(network, [Activation("tanh")]) if seed % 3 == 2 else network
+    model = network_model(network, schema, classes=("no", "yes"))
+    own = np.round(rng.uniform(-1.5, 2.5, n), 4)
+    constraints: list[AnyConstraint] = []
+    if rng.random() < 0.4:
+        constraints.append(Rule(f"x{n - 1} + x{n - 2} <= {float(np.round(own[n - 1] + own[n - 2] + 0.2, 3))}"))
+    constraints += [Range(name, own[schema.index(name)] - 0.5, own[schema.index(name)] + 0.5)
+                    for name in equations if rng.random() < 0.3]  # fmt: skip
+    if trees:
+        model = import_model(_fitted_like(model, rng, trees=3, depth=2), schema)
+    norm = str(rng.choice(["l1", "l2", "linf"]))
+    weights = {f"x{g}": float(rng.choice([0.5, 1.0, 2.0])) for g in range(n)}
+    return CausalCase(schema, causes, model, schema.row(own), Distance(norm, weights=weights), tuple(constraints), {})
+
+
+def cheapest_sampled(case: CausalCase, target: ClassTarget, count: int = 60_000) -> float:
+    """The least cost of many actions, near and far; what follows is what the causal model says."""
+    schema, causes, rng = case.schema, case.causes, np.random.default_rng(0)
+    before, n = schema.read(case.person), len(case.schema)
+    low, high = (np.array([getattr(f, end) for f in schema.features]) for end in ("lower", "upper"))
+    free = np.array(
+        [not any(isinstance(c, Fixed) and c.feature == name for c in case.constraints) for name in schema.names]
+    )
+    acted = (rng.random((count, n)) < 0.5) & free
+    moved = before + rng.normal(size=(count, n)) * 3.0 * rng.random((count, 1)) ** 2
+    values = np.where(acted, np.clip(moved, low, high), before)
+    rows, inside = causes.followed(values, acted, np.repeat(causes.noise(before[None, :]), count, axis=0))
+    good = inside.all(axis=1) & target.met(case.model, case.model.scores(rows))
+    for one in case.constraints:
+        if isinstance(one, Range):
+            g = schema.index(one.feature)
+            good &= (rows[:, g] >= one.lower) & (rows[:, g] <= one.upper)
+        elif isinstance(one, Rule):
+            good &= one.allows_rows(schema, np.repeat(before[None, :], count, axis=0), rows)
+    return min(
+        (_cost_of_acting(case, before, v, a) for v, a in zip(values[good], acted[good], strict=True)), default=math.inf
+    )
+
+
+def _cost_of_acting(case: CausalCase, before: Any, values: Any, acted: Any) -> float:
+    followers = {case.schema.index(name) for name in case.causes.graph}
+    chosen = [float(v) if a else None for v, a in zip(values, acted, strict=True)]
+    named = replace(case, functions={case.schema.names[g]: None for g in followers})
+    return _cost(named, before, chosen)

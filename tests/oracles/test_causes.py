@@ -10,10 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 from causal_program import cheapest_by_program
-from random_causes import CausalCase, causal_case, chained_case, cheapest_by_trying, real_case
+from random_causes import (
+    CausalCase,
+    causal_case,
+    chained_case,
+    cheapest_by_trying,
+    cheapest_sampled,
+    real_case,
+    smooth_case,
+)
 from scipy.optimize import linprog
 
-from ifonly import ClassTarget, Explainer
+from ifonly import CausalModel, ClassTarget, Distance, Explainer, Fixed, Network, Range, Real, Schema
+from ifonly.causes import ModelEquation
+from ifonly.model import network_model
+from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.results import Recourse
 
 CASES = int(os.environ.get("IFONLY_CAUSAL_CASES", "16"))
@@ -80,6 +91,49 @@ def test_all_kinds_of_constraints_and_steps_against_trying_all_actions(seed: int
     case = causal_case(seed, 8 if seed % 4 == 1 else 5, trees=trees, kinds=4, varied=True)
     target = other(case)
     check(case, target, asked(case, target), cheapest_by_trying(case, target))
+
+
+@pytest.mark.long(keep=4)
+@pytest.mark.parametrize("trees", [False, True])
+@pytest.mark.parametrize("seed", range(CASES))
+def test_smooth_equations_against_trying_all_actions(seed: int, trees: bool) -> None:
+    case = causal_case(seed + 5000, 8 if seed % 4 == 1 else 4, trees=trees, kinds=5, varied=seed % 2 == 1)
+    target = other(case)
+    check(case, target, asked(case, target), cheapest_by_trying(case, target))
+
+
+@pytest.mark.long(keep=4)
+@pytest.mark.parametrize("trees", [False, True])
+@pytest.mark.parametrize("seed", range(CASES))
+def test_smooth_equations_of_real_numbers_against_sampling(seed: int, trees: bool) -> None:
+    """No action of very many is cheaper than the proven bound, and few are much dearer than the answer."""
+    case = smooth_case(seed, trees=trees)
+    target = other(case)
+    told, least = asked(case, target), cheapest_sampled(case, target)
+    assert told.status == "nearest" if least < math.inf else told.status in ("nearest", "none exists")
+    assert told.lower <= least * (1.0 + 1e-9) and (least == math.inf or least <= 1.5 * told.cost + 0.01)
+    check(case, target, told, told.cost)
+
+
+@pytest.mark.long(keep=4)
+@pytest.mark.parametrize("distance", ["l0", "l1", "l2", "linf"])
+@pytest.mark.parametrize("seed", range(CASES // 2))
+def test_a_range_of_what_follows_smoothly_against_sampling(seed: int, distance: str) -> None:
+    """Where a rule bends, the box is split by what its lines miss, and rows are looked for on its tangents."""
+    rng = np.random.default_rng([seed, 5])
+    schema = Schema([*(Real(f"x{g}", -2, 3) for g in range(3)), Real("f", -20, 20)])
+    layers = [(2.0 * rng.normal(size=(8, 3)), 2.0 * rng.normal(size=8)), (2.0 * rng.normal(size=(1, 8)), [0.0])]
+    bend = Activation(str(rng.choice(["tanh", "sigmoid", "silu"])))  # type: ignore[arg-type]
+    equation = ModelEquation(["x0", "x1", "x2"], SmoothNetwork(Network.of(layers), [bend]))
+    causes = CausalModel(schema, {"f": equation})
+    model = network_model(Network.of([([[*rng.normal(size=3), 0.0]], [0.0])]), schema, classes=("no", "yes"))
+    own = np.append(rng.uniform(-1.5, 2.5, 3), 0.0)
+    constraints = (Fixed("f"), Range("f", 0.3, 0.6))
+    case = CausalCase(schema, causes, model, schema.row(own), Distance(distance), constraints, {})
+    target = other(case)
+    told, least = asked(case, target), cheapest_sampled(case, target)
+    assert told.status == "nearest" and told.lower <= least * (1.0 + 1e-9)
+    check(case, target, told, told.cost)
 
 
 @pytest.mark.long(keep=4)

@@ -2,7 +2,7 @@
 
 Within an amount that may be spent, bounds on the rows that can be reached (`reachable_rows`) bound the model's
 conditions from above: a set with a condition that stays short is out. How short all are now guesses which set is
-cheapest. Of trees, what follows is in the intervals that these forms reach (`leaf_bounds`), to which searches keep, too.
+cheapest. Of trees, what follows is in the intervals that these forms reach (`leaf_bounds`), to which searches keep.
 """
 
 from __future__ import annotations

@@ -217,42 +217,53 @@ def _beside(
     required = np.zeros((len(parts), 2), dtype=np.int64)
     if parts:
         stack, activations = _deepened(columns, stack, activations, max(len(part.layers) for part in parts))
-    whole = Part(tuple(stack), activations=tuple(activations))
+    every = [Part(tuple(stack), activations=tuple(activations)), *parts]
     merged: Stack = []
     curves: list[LayerActivations] = []
-    offset = [0] * (1 + len(parts))  # where the neurons of the model and of each part begin in the layer below
-    inputs = columns.width
-    known: dict[tuple[int, ...], int] = {}  # hidden neurons that several parts share: where they begin, by their layers
+    starts, inputs = [0] * len(every), columns.width
+    known: dict[tuple[int, ...], int] = {}
     for k in range(len(stack)):
-        rows: list[Floats] = []
-        biases: list[Floats] = []
-        bends: list[LayerActivations] = []
-        starts, outputs = [], 0
-        for p, part in enumerate([whole, *parts]):
-            starts.append(outputs)
-            if k >= len(part.layers):
-                continue
-            (weight, bias), last = part.layers[k], k == len(part.layers) - 1
-            if p and not last:
-                shared = tuple(id(before) for before, _ in part.layers[: k + 1])
-                if shared in known:
-                    starts[-1] = known[shared]
-                    continue
-                known[shared] = outputs
-            block = np.zeros((len(bias), inputs))
-            block[:, offset[p] : offset[p] + weight.shape[1]] = weight
-            rows.append(block)
-            biases.append(bias)
-            bends.append(LayerActivations.of(RELU if last else part.activation(k), len(bias)))
-            if p and last:
-                required[p - 1] = k, outputs
-            outputs += len(bias)
-        merged.append((np.concatenate(rows), np.concatenate(biases)))
-        curves += [LayerActivations(*map(np.concatenate, zip(*bends, strict=True)))] if k < len(stack) - 1 else []
-        offset, inputs = starts, outputs
+        layer, curve, starts = _layer_beside(every, k, starts, inputs, known)
+        merged.append(layer)
+        curves.append(curve)
+        inputs = len(layer[1])
+        for p, part in enumerate(parts, start=1):
+            if k == len(part.layers) - 1:
+                required[p - 1] = k, starts[p]
+    del curves[-1]
     if not any(one.code.any() for one in curves):
         return merged, required, None
     return merged, required, Activations(*map(np.concatenate, zip(*curves, strict=True)))
+
+
+def _layer_beside(
+    every: Sequence[Part], k: int, below: Sequence[int], inputs: int, known: dict[tuple[int, ...], int]
+) -> tuple[tuple[Floats, Floats], LayerActivations, list[int]]:
+    """Layer k of the model, which is the first, and of all parts; its activations; and where the neurons of each begin.
+    `below`: where those below begin; `known`: hidden neurons that several parts share, by their layers."""
+    rows: list[Floats] = []
+    biases: list[Floats] = []
+    bends: list[LayerActivations] = []
+    starts, outputs = [], 0
+    for p, part in enumerate(every):
+        starts.append(outputs)
+        if k >= len(part.layers):
+            continue
+        (weight, bias), last = part.layers[k], k == len(part.layers) - 1
+        if p and not last:
+            shared = tuple(id(before) for before, _ in part.layers[: k + 1])
+            if shared in known:
+                starts[-1] = known[shared]
+                continue
+            known[shared] = outputs
+        block = np.zeros((len(bias), inputs))
+        block[:, below[p] : below[p] + weight.shape[1]] = weight
+        rows.append(block)
+        biases.append(bias)
+        bends.append(LayerActivations.of(RELU if last else part.activation(k), len(bias)))
+        outputs += len(bias)
+    activations = LayerActivations(*map(np.concatenate, zip(*bends, strict=True)))
+    return (np.concatenate(rows), np.concatenate(biases)), activations, starts
 
 
 def _deepened(
