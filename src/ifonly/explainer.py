@@ -25,12 +25,12 @@ from ifonly.answering.diverse import diverse_answers
 from ifonly.answering.diverse_recourse import diverse_recourse
 from ifonly.answering.given_model import given_model
 from ifonly.answering.identity import run_identity
+from ifonly.answering.missing import FilledQuestions
 from ifonly.answering.proposals import accepted
 from ifonly.answering.records import RecordsOf
 from ifonly.answering.recourse import RecourseAnswerer
 from ifonly.answering.robustness import robustness_of
 from ifonly.answering.sufficient import reason_questions, sufficient_reasons
-from ifonly.answering.missing import FilledQuestions
 from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.causes import CausalModel

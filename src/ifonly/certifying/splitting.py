@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.certificate.check.region import Item, Region
+from ifonly.certificate.check.knapsack import Item
+from ifonly.certificate.check.region import Region
 from ifonly.certificate.check.rules import ACTIVE
 from ifonly.certificate.check.schema import StatedChoice
 from ifonly.certifying.leaves import Leaves, Solution, on_grid, place
