@@ -13,9 +13,9 @@ import ifonly
 from cases import load
 from certificate.samples import question, restamped
 from ifonly import ClassTarget, Distance, Limits, Real, Schema, check
-from ifonly.certifying.asked_again import question_of
 from ifonly.certifying.certificates import disagreement, prove
 from ifonly.certifying.certifier import Certifier
+from ifonly.certifying.read_back import question_of
 from ifonly.cli import codes
 from ifonly.cli.app import app
 from ifonly.errors import QuestionError, UnsupportedQuestion

@@ -1,10 +1,10 @@
 """Certifying algorithm: from the records of the search to certificates that the checker accepts."""
 
 from ifonly.certifying.answers import certify_diverse
-from ifonly.certifying.asked_again import certified_query
 from ifonly.certifying.certificates import certify, prove
 from ifonly.certifying.filled import certify_filled
 from ifonly.certifying.none_exists import certify_none
+from ifonly.certifying.read_back import certified_query
 from ifonly.certifying.reason import certify_reason
 from ifonly.certifying.recourse import certify_recourse
 

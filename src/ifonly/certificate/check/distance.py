@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -85,15 +86,14 @@ def _positive(value: Any, what: str) -> Fraction:
 
 
 def rates_of(
-    norm: str, rate: Fraction, weights: tuple[Fraction, ...], scales: tuple[Fraction, ...],
-    times: tuple[Fraction, ...], cost_grid: int, meter: CheckBudget,
-) -> tuple[int, ...]:  # fmt: skip
+    norm: str, slopes: Sequence[Fraction], times: tuple[Fraction, ...], cost_grid: int, meter: CheckBudget
+) -> tuple[int, ...]:
     """Of each feature: what a unit of change in one direction costs (l2: a squared one), rounded down."""
-    n, rates = len(weights), []
-    for weight, scale, factor in zip(weights, scales, times, strict=True):
+    rates = []
+    for plain, factor in zip(slopes, times, strict=True):
         meter.tick()
-        slope = rate * weight * factor / scale
-        rates.append(floor_of(slope * slope if norm == SQUARED else slope, n, cost_grid))
+        slope = plain * factor
+        rates.append(floor_of(slope * slope if norm == SQUARED else slope, len(slopes), cost_grid))
     return tuple(rates)
 
 

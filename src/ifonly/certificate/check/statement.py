@@ -315,7 +315,8 @@ def read_statement(
     sizes, longest = tuple(map(len, biases)), longest_number(weight_rows, biases, columns, schema, grid)
     if longest > MAX_NUMBER:
         raise Refusal(f"the network leads to numbers of {longest} bits; at most {MAX_NUMBER} are checked")
-    up, down = (rates_of(norm, rate, weights, scales, some, cost_grid, meter) for some in (costs.up, costs.down))
+    slopes = [rate * weight / scale for weight, scale in zip(ticking(weights, meter), scales, strict=True)]
+    up, down = (rates_of(norm, slopes, some, cost_grid, meter) for some in (costs.up, costs.down))
     jumps = tuple(floor_of(jump * weight, len(schema), unit) for weight in ticking(weights, meter))
     statement = Statement(
         schema, (), norm, norm_name, weights, scales, jump, rate, costs, constraints, rules, model.wanted,
