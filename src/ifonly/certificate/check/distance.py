@@ -86,14 +86,16 @@ def _positive(value: Any, what: str) -> Fraction:
 
 
 def rates_of(
-    norm: str, slopes: Sequence[Fraction], times: tuple[Fraction, ...], cost_grid: int, meter: CheckBudget
-) -> tuple[int, ...]:
-    """Of each feature: what a unit of change in one direction costs (l2: a squared one), rounded down."""
-    rates = []
-    for plain, factor in zip(slopes, times, strict=True):
+    counted: tuple[str, Fraction], pairs: Sequence[tuple[Fraction, Fraction]], times: tuple[Fraction, ...],
+    cost_grid: int, meter: CheckBudget,
+) -> tuple[int, ...]:  # fmt: skip
+    """Of each feature: what a unit of change in one direction costs (l2: a squared one), rounded down. `counted`: the
+    norm and its share of the changes; `pairs`: weights and scales."""
+    (norm, rate), rates = counted, []
+    for (weight, scale), factor in zip(pairs, times, strict=True):
         meter.tick()
-        slope = plain * factor
-        rates.append(floor_of(slope * slope if norm == SQUARED else slope, len(slopes), cost_grid))
+        slope = rate * weight * factor / scale
+        rates.append(floor_of(slope * slope if norm == SQUARED else slope, len(pairs), cost_grid))
     return tuple(rates)
 
 

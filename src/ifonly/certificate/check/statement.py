@@ -302,7 +302,6 @@ def read_statement(
     meter = meter or CheckBudget()
     more = _check_entries(question)
     schema = read_schema(question["schema"], meter)
-    width = sum(len(f.options) if isinstance(f, StatedChoice) else 1 for f in schema.features)
     factual = read_point(schema, question["factual"], "the factual")
     model = read_model(question["model"], schema, target or question["target"], grid, meter, planes)
     norm_name, jump, rate, weights, scales, costs = read_distance(question["distance"], schema, meter)
@@ -315,8 +314,8 @@ def read_statement(
     sizes, longest = tuple(map(len, biases)), longest_number(weight_rows, biases, columns, schema, grid)
     if longest > MAX_NUMBER:
         raise Refusal(f"the network leads to numbers of {longest} bits; at most {MAX_NUMBER} are checked")
-    slopes = [rate * weight / scale for weight, scale in zip(ticking(weights, meter), scales, strict=True)]
-    up, down = (rates_of(norm, slopes, some, cost_grid, meter) for some in (costs.up, costs.down))
+    pairs = tuple(zip(weights, scales, strict=True))
+    up, down = (rates_of((norm, rate), pairs, some, cost_grid, meter) for some in (costs.up, costs.down))
     jumps = tuple(floor_of(jump * weight, len(schema), unit) for weight in ticking(weights, meter))
     statement = Statement(
         schema, (), norm, norm_name, weights, scales, jump, rate, costs, constraints, rules, model.wanted,
@@ -324,7 +323,7 @@ def read_statement(
         exponents, weight_rows, tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows), biases, columns, (),
         sizes, model.words, sizes[0] - len(rules.literals), model.forest, rooms(schema, rules.literals, grid, meter),
         tuple(isinstance(f, StatedChoice) for f in schema.features),
-        tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
+        tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or sum(map(len, columns)) > MANY_COLUMNS,
         model.curves, model.curved, model.fingerprint,
         hashlib.sha256(canonical_in_steps(question, meter.tick)).hexdigest(), meter,
         model.network if equations else None, equations,
