@@ -72,7 +72,7 @@ class Curve:
         return GUESSES[self.name](z, float(self.alpha))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _bounds(curve: Curve, z: int, grid: int) -> tuple[Ends, Ends]:
     """Value and slope."""
     match curve.name:

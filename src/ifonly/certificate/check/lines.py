@@ -27,7 +27,7 @@ Part = tuple[str, int, int]
 """How the function bends, and from where to where."""
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=512)
 def lines(curve: Curve, low: int, high: int, grid: int) -> tuple[Line, Line]:
     """A line above an activation on [low, high], in units of 2^-grid, and one below it."""
     if curve.name == LOGISTIC:
