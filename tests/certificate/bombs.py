@@ -249,11 +249,36 @@ def factors_without_end() -> bytes:
     return packed(data)
 
 
+def _bent(activation: Any, end: float) -> bytes:
+    """Thousands of neurons over wide intervals, with an activation whose bounds take series."""
+    data = about(reals(9, end), [layer(3000, 9, ONE, TINY), layer(1, 3000)], [LEAF] * 8)
+    data["question"]["model"] |= {"kind": "smooth", "activations": [activation]}
+    return packed(data)
+
+
+def normal_densities() -> bytes:
+    return _bent("gelu", 1e300)
+
+
+def roots_of_nothing() -> bytes:
+    return _bent({"name": "power", "exponent": TINY}, 100.0)
+
+
+def widest_error() -> bytes:
+    """The columns of an autoencoder are passed on beside its neurons, layer after layer."""
+    size = 300
+    layers = [layer(1, size), *(layer(1, 1) for _ in range(12)), layer(size, 1)]
+    data = about(reals(size), layers, [LEAF] * 8)
+    data["question"]["model"] |= {"kind": "reconstruction", "norm": "l1", "at_most": ONE}
+    return packed(data)
+
+
 BOMBS = [
     nested, empty_lists, spaces, relu_chain, relu_chain_again, number_chain, option_chain, wide, deep, deep_and_wide,
     square, many_features, many_ratios, many_options, coded_options, many_rows, many_constraints, many_transitions, odd_scales,
     many_leaves, long_name, many_models_of_many_depths, many_planes_of_many_classes, sides_of_many_numbers,
     contrasts_that_are_hard_to_meet, many_sets_of_many_cases, factors_without_end,
+    normal_densities, roots_of_nothing, widest_error,
 ]  # fmt: skip
 
 CHILD = """
