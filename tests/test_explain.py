@@ -385,7 +385,7 @@ def test_a_refused_row_is_asked_for_again_with_more_caution() -> None:
     assert answer.score_after == 1.5
 
 
-def test_only_the_refused_are_asked_again() -> None:
+def test_only_the_refused_are_read_back() -> None:
     def answers(point: Any) -> Claim:
         return claim([20, 1, 2] if point[0] == 4 else [10, 0, 0])
 

@@ -19,11 +19,11 @@ import numpy as np
 from ifonly.answering.correlated import correlated_answer
 from ifonly.answering.diverse import diverse_answers
 from ifonly.answering.diverse_recourse import diverse_recourse
+from ifonly.answering.missing import FilledQuestions
 from ifonly.answering.proposals import accepted
 from ifonly.answering.records import RecordsOf
 from ifonly.answering.robustness import robustness_of
 from ifonly.answering.sufficient import reason_questions, sufficient_reasons
-from ifonly.answering.missing import FilledQuestions
 from ifonly.answering.values import Floats
 from ifonly.causes import CausalModel
 from ifonly.configured_model import ConfiguredModel

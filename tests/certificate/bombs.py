@@ -314,6 +314,29 @@ def fewest_changes_of_many_features() -> bytes:
     tree = [["change", k] for k in range(5_000)] + [LEAF] * 5_001
     data = about(reals(count), [layer(1, count)], tree * 2, constraints=[rule], lower=ZERO, at_least=ZERO)
     data["witness"], data["claim"]["upper"] = [ZERO] * count, ONE
+
+
+def _bent(activation: Any, end: float) -> bytes:
+    """Thousands of neurons over wide intervals, with an activation whose bounds take series."""
+    data = about(reals(9, end), [layer(3000, 9, ONE, TINY), layer(1, 3000)], [LEAF] * 8)
+    data["question"]["model"] |= {"kind": "smooth", "activations": [activation]}
+    return packed(data)
+
+
+def normal_densities() -> bytes:
+    return _bent("gelu", 1e300)
+
+
+def roots_of_nothing() -> bytes:
+    return _bent({"name": "power", "exponent": TINY}, 100.0)
+
+
+def widest_error() -> bytes:
+    """The columns of an autoencoder are passed on beside its neurons, layer after layer."""
+    size = 300
+    layers = [layer(1, size), *(layer(1, 1) for _ in range(12)), layer(size, 1)]
+    data = about(reals(size), layers, [LEAF] * 8)
+    data["question"]["model"] |= {"kind": "reconstruction", "norm": "l1", "at_most": ONE}
     return packed(data)
 
 
@@ -324,6 +347,7 @@ BOMBS = [
     contrasts_that_are_hard_to_meet, many_sets_of_many_cases, factors_without_end,
     equations_that_are_wide_networks, equations_that_are_deep_networks, smooth_and_wide, smooth_and_deep,
     probability_of_a_witness, rules_that_follow_from_each_other, fewest_changes_of_many_features,
+    normal_densities, roots_of_nothing, widest_error,
 ]  # fmt: skip
 
 CHILD = """

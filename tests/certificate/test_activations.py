@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from certificate.by_enumeration import _curve
-from ifonly.certificate.check.activations import C, K, LEAST_AT, PLAIN, TURN_BITS, TURNS, Curve
+from ifonly.certificate.check.activations import LEAST_AT, PLAIN, TURN_BITS, TURNS, C, Curve, K
 from ifonly.certificate.check.lines import lines, values_on
 from ifonly.certificate.check.logistic import value_bounds
 from ifonly.certificate.check.series import UNIT

@@ -13,9 +13,9 @@ from cases import load
 from certificate.random_questions import KINDS
 from ifonly import Binary, Certificate, ClassTarget, Distance, Explainer, Limits, Network, Real, Schema, certify, check
 from ifonly.certificate.check.box import Box
-from ifonly.certificate.check.checker import TreeWalk
 from ifonly.certificate.check.region import Region
 from ifonly.certificate.check.statement import read_statement
+from ifonly.certificate.check.tree_walk import TreeWalk
 from ifonly.certifying.certifier import Certifier
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.certifying.leaves import Leaves, NetworkFloats

@@ -9,20 +9,22 @@ import pytest
 
 from certificate.far_problems import far_problem, tie_problem
 from ifonly.certificate.check.box import Box
-from ifonly.certificate.check.checker import TreeWalk, radius_of
+from ifonly.certificate.check.checker import radius_of
 from ifonly.certificate.check.region import Region
 from ifonly.certificate.check.schema import StatedChoice
 from ifonly.certificate.check.statement import read_statement
+from ifonly.certificate.check.tree_walk import TreeWalk
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.certifying.float_check.bounds import bound_hidden
 from ifonly.certifying.float_check.layout import CLOSED, EMPTY, FIRST, FORCED, ROW_SLACK, SOURCES
 from ifonly.certifying.float_check.planes import most_of, plane
 from ifonly.certifying.float_check.region import clip
 from ifonly.certifying.float_check.tree import new_work
+from ifonly.certifying.grids import grids
 from ifonly.certifying.leaves import Leaves, NetworkFloats
 from ifonly.certifying.multipliers import Planes
 from ifonly.certifying.prover import sides
-from ifonly.certifying.statement import grids, hexes, question_data
+from ifonly.certifying.statement import hexes, question_data
 from kernel_cache import cached
 from oracles.random_problems import random_problem
 

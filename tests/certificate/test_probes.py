@@ -12,8 +12,9 @@ import pytest
 
 from certificate.javascript import agree
 from ifonly import ClassTarget, Distance, Explainer, Integer, Limits, Network, Real, Schema, certify, check
-from ifonly.certificate.check.checker import TreeWalk, radius_of
+from ifonly.certificate.check.checker import radius_of
 from ifonly.certificate.check.statement import read_statement
+from ifonly.certificate.check.tree_walk import TreeWalk
 from ifonly.certificate.format import Certificate, stamp
 from ifonly.certifying.certifier import Certifier
 from ifonly.methods import Search

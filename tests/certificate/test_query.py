@@ -22,7 +22,7 @@ from ifonly.errors import FileError
         Query(target=ProbabilityTarget("approve", at_least=0.6), distance="l2"),
     ],
 )
-def test_the_question_of_a_certificate_is_asked_again(query: Query) -> None:
+def test_the_question_of_a_certificate_is_read_back(query: Query) -> None:
     model = datasets.network("credit", rules=False).as_log_odds()
     explainer = Explainer(model, classes=["deny", "approve"])
     row = datasets.load("credit", rules=False).row(0)

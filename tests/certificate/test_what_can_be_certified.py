@@ -137,7 +137,7 @@ def missing_case(*constraints: Any, make: Any = certify) -> Any:
         people, np.where(people["Income"] > 30, "yes", "no")
     )
     schema = Schema([Real("Income", 0, 60), Real("Debt", 0, 30, missing=True)])
-    return make(Explainer(fitted, schema=schema), {"Income": 10.0, "Debt": None}, constraints=constraints)
+    return make(Explainer(fitted, schema=schema), {"Income": 10.0, "Debt": None}, Query(constraints=constraints))
 
 
 def recourse(equation: Any, **query: Any) -> Any:

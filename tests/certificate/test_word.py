@@ -15,7 +15,7 @@ from certificate.samples import question, restamped
 from ifonly import ClassTarget, Distance, Limits, Real, Schema, check
 from ifonly.certifying.certificates import disagreement, prove
 from ifonly.certifying.certifier import Certifier
-from ifonly.certifying.statement import question_of
+from ifonly.certifying.read_back import question_of
 from ifonly.cli import codes
 from ifonly.cli.app import app
 from ifonly.errors import QuestionError, UnsupportedQuestion

@@ -650,6 +650,10 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         lambda **k: ifonly.certifying.certify_recourse(EXPLAINER, **k),
         {"row": ANN, "causes": CAUSES, "query": None, "target": None, "distance": "l1"},
     ),
+    "certify_filled": (
+        lambda **k: ifonly.certifying.certify_filled(EXPLAINER, **k),
+        {"row": ANN, "query": Query(constraints=["Age is fixed"]), "target": "approved", "distance": "l1"},
+    ),
     "certify_none": (
         lambda **k: ifonly.certifying.certify_none(EXPLAINER, **k),
         {"row": ANN, "query": Query(constraints=[f"{name} is fixed" for name in ANN]), "target": "approved", "distance": "l1"},

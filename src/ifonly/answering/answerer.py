@@ -186,7 +186,7 @@ class Answerer:
             rest = tuple(name for name in missing if name not in filled)
             own, start = query_restricted_to(self.schema, query, rest, filled), started(self.schema, point, filled)
             questions = self.without(rest).runner.questions(start, own, resolved)
-            found.append(FilledQuestions({name: changes[name] for name in filled}, questions, start))
+            found.append(({name: changes[name] for name in filled}, questions, start))
         return found
 
     def without_broken(self, point: Floats, query: Query) -> tuple[Query, tuple[str, ...]]:

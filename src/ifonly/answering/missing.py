@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TypeAlias
 
 import numpy as np
 
@@ -52,14 +53,9 @@ def patterns(schema: Schema, points: Floats) -> dict[tuple[str, ...], list[int]]
 # ---------------------------------------------------------------------- filling in
 
 
-@dataclass(frozen=True)
-class FilledQuestions:
-    """What is asked of a person where some missing numbers are filled in: what that counts as, the questions (a value
-    there makes no difference to their distances), and the point."""
-
-    changes: Mapping[str, float]
-    questions: list[Question]
-    point: Floats
+FilledQuestions: TypeAlias = tuple[dict[str, float], list[Question], Floats]
+"""What is asked of a person where some missing numbers are filled in: what that counts as, the questions (a value there
+makes no difference to their distances), and the point."""
 
 
 @dataclass(frozen=True, kw_only=True)

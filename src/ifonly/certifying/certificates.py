@@ -22,9 +22,9 @@ from ifonly.certificate.format import Certificate, stamp
 from ifonly.certifying.certifier import LEFT_OPEN, Certifier, Witness, exact_proof, too_large
 from ifonly.certifying.effort import Effort, Verification, within_limits
 from ifonly.certifying.exact_question import in_real_arithmetic, other_models
+from ifonly.certifying.read_back import question_of
 from ifonly.certifying.statement import (
     StatedExtras,
-    question_of,
 )
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.model import Model

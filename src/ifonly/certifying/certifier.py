@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.certificate.check.alternatives import acting_on, sets_of
 from ifonly.certificate.check.checker import (
-    MAX_DEPTH,
-    MAX_NODES,
     UNDECIDED,
     check,
     check_trees,
@@ -30,14 +28,16 @@ from ifonly.certificate.check.checker import (
     row_refusal,
     witness_refusal,
 )
+from ifonly.certificate.check.distance import SQUARED
 from ifonly.certificate.check.reading import Refusal
-from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
+from ifonly.certificate.check.statement import Statement, read_statement
+from ifonly.certificate.check.tree_walk import MAX_DEPTH, MAX_NODES
 from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, canonical
 from ifonly.certifying.effort import Effort, ProofBudget, Verification, within_limits
+from ifonly.certifying.grids import grids
 from ifonly.certifying.statement import (
     NO_EXTRAS,
     StatedExtras,
-    grids,
     hexes,
     question_data,
     stated_planes,

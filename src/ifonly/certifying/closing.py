@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.certificate.check.checker import most_of_planes
 from ifonly.certificate.check.region import Region
 from ifonly.certificate.check.rules import ACTIVE, literal_range
+from ifonly.certificate.check.tree_walk import most_of_planes
 from ifonly.certifying.multipliers import Planes, best_multipliers, slopes_of
 from ifonly.certifying.splitting import Splitting
 

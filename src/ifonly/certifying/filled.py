@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ifonly.certifying.certificates import certificate_of_questions
 from ifonly.errors import UnsupportedQuestion
-from ifonly.problem import Query
+from ifonly.problem import Distance, Query
 from ifonly.problem.missing import counted
 from ifonly.problem.query import query_of
 from ifonly.solvers.search.search import Search
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 
 def certify_filled(
-    explainer: Explainer, row: Any, query: Query | None = None, **asked: Any
+    explainer: Explainer,
+    row: Any,
+    query: Query | None = None,
+    *,
+    target: Any = None,
+    distance: str | Distance | None = None,
 ) -> dict[tuple[str, ...], Certificate]:
     """The answer to `explainer.explain(row, query)`, where some missing numbers may be filled in (`Imputable`), as
     certificates: of each choice of those that are, the nearest row, in which a number that is filled in costs nothing.
@@ -26,18 +31,17 @@ def certify_filled(
     With what filling in counts as (`ifonly.problem.missing.counted`) the least of their distances is that of the
     answer. Choices that count as much without any other change have no certificate.
     """
-    query = query_of(query, **asked)
+    query = query_of(query, target, distance)
     if not isinstance(explainer.method, Search):
         raise UnsupportedQuestion("What is filled in is proven by the search; leave out the other method.")
     found: dict[tuple[str, ...], Certificate] = {}
     best = math.inf
-    for choice in explainer.filling(row, query):
-        if counted(query.measure, len(explainer.schema), 0.0, choice.changes) >= best:
+    for changes, questions, point in explainer.filling(row, query):
+        if counted(query.measure, len(explainer.schema), 0.0, changes) >= best:
             continue
-        certificate = certificate_of_questions(explainer, choice.questions, choice.point)
-        found[tuple(choice.changes)] = certificate
+        certificate = certificate_of_questions(explainer, questions, point)
+        found[tuple(changes)] = certificate
         upper = certificate.data["claim"]["upper"]
         if upper is not None:
-            size = counted(query.measure, len(explainer.schema), float.fromhex(upper), choice.changes)
-            best = min(best, size)
+            best = min(best, counted(query.measure, len(explainer.schema), float.fromhex(upper), changes))
     return found

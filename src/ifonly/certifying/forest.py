@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.certificate.check.box import Box, Extent
+from ifonly.certificate.check.distance import MAXIMUM, SQUARED
 from ifonly.certificate.check.region import Region
 from ifonly.certificate.check.rules import narrow
 from ifonly.certificate.check.schema import StatedChoice
-from ifonly.certificate.check.statement import MAXIMUM, SQUARED, Statement
+from ifonly.certificate.check.statement import Statement
 from ifonly.certificate.check.trees import beyond, closes, floor_change
 from ifonly.certifying.effort import Effort
 from ifonly.certifying.leaves import Leaves, NetworkFloats

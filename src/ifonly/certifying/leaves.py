@@ -7,19 +7,20 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.certificate.check.activations import IDENTITY, Curve
 from ifonly.certificate.check.box import Extent
+from ifonly.certificate.check.distance import ADDITIVE, MAXIMUM, SQUARED
 from ifonly.certificate.check.region import Bounds
 from ifonly.certificate.check.schema import StatedChoice
-from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
+from ifonly.certificate.check.statement import Statement
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.certifying.float_check import layout
-from ifonly.model.smooth.activations import Activation
+from ifonly.model.smooth.activations import Activation, Name
 from ifonly.resources import LimitReached, check_limits, seconds_left
 from ifonly.solvers.search.deadline import Deadline
 from ifonly.solvers.search.pack import products_of
@@ -289,7 +290,9 @@ def activated(statement: Statement, layer: int, z: Floats) -> Floats:
             together.setdefault(curve, []).append(i)
         for curve, neurons in together.items():
             values[neurons] = (
-                z[neurons] if curve.name == IDENTITY else Activation(curve.name, float(curve.alpha))(z[neurons])
+                z[neurons]
+                if curve.name == IDENTITY
+                else Activation(cast(Name, curve.name), float(curve.alpha))(z[neurons])
             )
     return values
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from ifonly.caching import cached_property
 from ifonly.certificate.check.box import Box, Extent
-from ifonly.certificate.check.checker import MAX_NODES, TreeWalk
 from ifonly.certificate.check.reading import Refusal, scaled
 from ifonly.certificate.check.region import Bounds, Region
 from ifonly.certificate.check.rules import ACTIVE, literal_range, rounds_of_narrowing
 from ifonly.certificate.check.rules import ROUNDS as ROUNDS_OF_NARROWING
 from ifonly.certificate.check.statement import Statement
+from ifonly.certificate.check.tree_walk import MAX_NODES, TreeWalk
 from ifonly.certificate.check.trees import Reach, closes
 from ifonly.certifying.closing import Closing, Row
 from ifonly.certifying.effort import USUAL, Effort, Verification

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.certificate.check.box import Extent
-from ifonly.certificate.check.region import Item, Region
+from ifonly.certificate.check.knapsack import Item
+from ifonly.certificate.check.region import Region
 from ifonly.certificate.check.rules import ACTIVE
 from ifonly.certificate.check.schema import StatedChoice
 from ifonly.certificate.check.statement import Statement

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
 from ifonly.model.kind import Floats, Kind, Precision
-from ifonly.model.layers import affine
 from ifonly.model.model import Model
 from ifonly.model.network import Network
 from ifonly.model.rounding import column_box

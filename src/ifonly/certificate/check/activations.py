@@ -8,8 +8,8 @@
     gelu        z times the integral of the normal density up to z         as silu
     gelu_tanh   z s(2 c (z + k z^3)), c and k the float64 of C and K       as silu
 
-with s(z) = 1 / (1 + exp(-z)). The last three have f(-z) = f(z) - z, they fall up to a point below 0 and grow from there,
-and bend at two turns -p and p, of which `turn` says where they are. The logistic function has lines of its own.
+with s(z) = 1 / (1 + exp(-z)). The last three have f(-z) = f(z) - z, fall up to a point below 0, grow from there, and
+bend at two turns -p and p, of which `turn` says where they are. The logistic function has lines of its own.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Curve:
         return GUESSES[self.name](z, float(self.alpha))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _bounds(curve: Curve, z: int, grid: int) -> tuple[Ends, Ends]:
     """Value and slope."""
     match curve.name:
@@ -141,8 +141,8 @@ def _silu(a: int, grid: int) -> tuple[Ends, Ends]:
 
 
 def _gelu(a: int, grid: int) -> tuple[Ends, Ends]:
-    """Of a >= 0: 1/2 + G + a density is its slope. Beyond 12, a times the integral above a is less than the density, and
-    a times the density falls."""
+    """Of a >= 0: 1/2 + G + a density is its slope. Beyond 12, a times the integral above a is less than the density,
+    and a times the density falls."""
     size, half = units(a, grid), UNIT >> 1
     if a > FAR << grid:
         _, (_, most) = normal(FAR << grid, grid)
@@ -154,8 +154,8 @@ def _gelu(a: int, grid: int) -> tuple[Ends, Ends]:
 
 
 def _gelu_tanh(a: int, grid: int) -> tuple[Ends, Ends]:
-    """Of a >= 0, with y = 2 c (a + k a^3): s(y) + a y' s (1 - s) is its slope, where a y' <= 3 y, and y (1 - s(y)) falls
-    from 2 on."""
+    """Of a >= 0, with y = 2 c (a + k a^3): s(y) + a y' s (1 - s) is its slope, where a y' <= 3 y, and y (1 - s(y))
+    falls from 2 on."""
     z, factor, cubic = Fraction(a, 1 << grid), 2 * Fraction(C), Fraction(K)
     y = factor * (z + cubic * z * z * z)
     fine = y.denominator.bit_length() - 1

@@ -10,12 +10,13 @@ from itertools import accumulate
 from typing import Any
 
 from .causes import ActionSet, action_sets
+from .distance import MAXIMUM, SQUARED
 from .layers import longest_number
 from .models import deepened_curves, side_by_side
 from .reading import CheckBudget, Refusal, entries, listed
 from .rule_reading import MAX_LITERALS
 from .rules import Rules, rooms
-from .statement import MAX_NUMBER, MAXIMUM, SQUARED, Statement, read_statement, with_literals
+from .statement import MAX_NUMBER, Statement, read_statement, with_literals
 
 MAX_ALTERNATIVES = 64
 

@@ -7,12 +7,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
 
 RATIO_BITS = 1_000
 """A cost over a gain of so many bits is no number that floating point takes for 0."""
 Tick = Callable[[], None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One feature that can still move, from the box's cheapest corner. `costs` (choices): beyond the corner's."""
+
+    feature: int
+    first: int
+    up: int
+    down: int
+    rate: int
+    rate_down: int
+    jump: int
+    moved: int
+    """How far the corner is from the factual."""
+    costs: tuple[int, ...]
+    options: tuple[int, ...]
+
+    def of(self, a: list[int]) -> list[int]:
+        """The coefficients of a choice's options."""
+        return a[self.first : self.first + len(self.options)]
 
 
 def hull(points: list[tuple[int, int]], tick: Tick = None) -> list[tuple[int, int]]:

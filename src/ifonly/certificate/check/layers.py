@@ -127,8 +127,8 @@ def fingerprint(stack: list[tuple[list[list[float]], list[float]]], meter: Check
 
 
 def integers(
-    stack: Sequence[tuple[Sequence[Sequence[float | Fraction]], Sequence[float | Fraction]]], rows: ScoreRows, margin: float,
-    grid: int, meter: CheckBudget,
+    stack: Sequence[tuple[Sequence[Sequence[float | Fraction]], Sequence[float | Fraction]]],
+    rows: ScoreRows, margin: float, grid: int, meter: CheckBudget,
 ) -> tuple[tuple[int, ...], tuple[tuple[tuple[int, ...], ...], ...], tuple[tuple[int, ...], ...]]:  # fmt: skip
     """Exponents, weights and biases of every layer; the last one gives  C s - d - margin."""
     exponents, weights, biases = [], [], []

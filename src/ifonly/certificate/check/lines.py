@@ -2,8 +2,8 @@
 
 An upper line of f (or of -f) on [low, high] with slope m is  m z + t  with t at least the largest f(z) - m z. The
 interval has parts in which f is convex, where that is largest at an end; in which it is concave, where
-f(z) <= f(e) + f'(e) (z - e)  for any e there; and, of width 2^-60, around a turn, where f only grows or only falls. Where
-a line should touch is guessed in floating point: any m and e are sound.
+f(z) <= f(e) + f'(e) (z - e)  for any e there; and, of width 2^-60, around a turn, where f only grows or only falls.
+Where a line should touch is guessed in floating point: any m and e are sound.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ PIECES = 17
 HALVINGS = 40
 FARTHEST_GUESS = 2.0**60
 
+ONE = 1 << SLOPE_BITS
 CONVEX, CONCAVE, TURNING = "convex", "concave", "turning"
 Part = tuple[str, int, int]
 """How the function bends, and from where to where."""
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=512)
 def lines(curve: Curve, low: int, high: int, grid: int) -> tuple[Line, Line]:
     """A line above an activation on [low, high], in units of 2^-grid, and one below it."""
     if curve.name == LOGISTIC:
@@ -161,3 +162,20 @@ def _hull_at_middle(points: list[float], values: list[float]) -> tuple[int, int]
             if best is None or height > best:
                 best, found = height, (k, j)
     return found
+
+
+def chords_of(bounds: list[tuple[int, int]]) -> tuple[list[int], list[int], list[int]]:
+    """For each ReLU: relu(z) <= above * z + shift, and >= below * z, on its interval."""
+    above, shift, below = [], [], []
+    for low, high in bounds:
+        if low >= 0 or high <= 0:
+            slope = ONE if low >= 0 else 0
+            above.append(slope)
+            shift.append(0)
+            below.append(slope)
+        else:
+            slope = (high << SLOPE_BITS) // (high - low)
+            above.append(slope)
+            shift.append(max(-slope * low, high * (ONE - slope)))
+            below.append(ONE if high > -low else 0)
+    return above, shift, below

@@ -17,9 +17,10 @@ from typing import Any
 from ...printing import quoted
 from ..format import canonical
 from .alternatives import read_statements
+from .distance import SQUARED
 from .reading import CheckBudget, Refusal, entries, listed
 from .schema import StatedSchema, read_point
-from .statement import SQUARED, Statement
+from .statement import Statement
 
 CLAIMS = ("sufficient", "minimal", "smallest")
 MAX_CONTRASTS = 10_000

@@ -10,6 +10,7 @@ can be.
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from .layers import MAX_WEIGHTS, read_network
@@ -30,7 +31,7 @@ def read_reconstruction(model: Any, schema: StatedSchema, meter: CheckBudget) ->
         raise Refusal("the error of an autoencoder is l1 or linf")
     most = number(model["at_most"], "the largest error")
     widths = [size, *(len(bias) + size for _, bias in stack[:-1]), 2 * size + 1, 1]
-    if sum(a * b for a, b in zip(widths, widths[1:], strict=False)) > MAX_WEIGHTS:
+    if sum(a * b for a, b in pairwise(widths)) > MAX_WEIGHTS:
         raise Refusal(f"the network of the error has more than {MAX_WEIGHTS} weights")
     *hidden, (weight, bias) = _differences(stack, _least(schema), meter)
     both = [*weight, *([-w for w in row] for row in weight)], [*bias, *(-b for b in bias)]

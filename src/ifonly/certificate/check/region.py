@@ -8,45 +8,22 @@ costs 2^-K, bounds of neurons 2^-P, slopes of chords 2^-S.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from .activations import Curve
 from .box import Box, Extent
-from .knapsack import best_price, greedy, hull
+from .distance import ADDITIVE, MAXIMUM, SQUARED
+from .knapsack import Item, best_price, greedy, hull
 from .layers import SLOPE_BITS
-from .lines import lines, values_on
+from .lines import ONE, chords_of, lines, values_on
 from .reading import AT_ONCE
 from .rules import ACTIVE, INACTIVE, literal_range, narrow
 from .schema import StatedNumeric
-from .statement import ADDITIVE, MAXIMUM, SQUARED, Statement
-
-ONE = 1 << SLOPE_BITS
+from .statement import Statement
 
 Lines = tuple[list[int], list[int], list[int], list[int] | None]
 """Of each neuron: slope and shift of the line above, slope below, and its shift (None: of ReLUs, 0)."""
 Bounds = list[list[tuple[int, int]]]
 """Layer, neuron: lower and upper bound of the pre-activation, in units of 2^-P."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One feature that can still move, from the box's cheapest corner. `costs` (choices): beyond the corner's."""
-
-    feature: int
-    first: int
-    up: int
-    down: int
-    rate: int
-    rate_down: int
-    jump: int
-    moved: int
-    """How far the corner is from the factual."""
-    costs: tuple[int, ...]
-    options: tuple[int, ...]
-
-    def of(self, a: list[int]) -> list[int]:
-        """The coefficients of a choice's options."""
-        return a[self.first : self.first + len(self.options)]
 
 
 class Region:
@@ -239,7 +216,7 @@ class Region:
     def _draw(self, layer: int) -> None:
         """Lines and values of a layer whose bounds are known."""
         bounds, grid, curved = self.bounds[layer], self.statement.grid, self._curved(layer)
-        above, shift, below = _chords(bounds)
+        above, shift, below = chords_of(bounds)
         lift = [0] * len(bounds) if curved else None
         values = [(max(low, 0), max(high, 0)) for low, high in bounds]
         for i in sorted(curved):
@@ -416,20 +393,3 @@ class Region:
             return best_price(numbers, choices, budget, statement.meter.tick)
         except (ArithmeticError, ValueError):  # too large or too small for floating point: do without a price
             return 0.0
-
-
-def _chords(bounds: list[tuple[int, int]]) -> tuple[list[int], list[int], list[int]]:
-    """For each ReLU: relu(z) <= above * z + shift, and >= below * z, on its interval."""
-    above, shift, below = [], [], []
-    for low, high in bounds:
-        if low >= 0 or high <= 0:
-            slope = ONE if low >= 0 else 0
-            above.append(slope)
-            shift.append(0)
-            below.append(slope)
-        else:
-            slope = (high << SLOPE_BITS) // (high - low)
-            above.append(slope)
-            shift.append(max(-slope * low, high * (ONE - slope)))
-            below.append(ONE if high > -low else 0)
-    return above, shift, below

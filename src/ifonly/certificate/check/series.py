@@ -36,6 +36,14 @@ def times(one: Ends, other: Ends) -> Ends:
     return min(ends) >> BITS, -(-max(ends) >> BITS)
 
 
+def _down(a: int, b: int) -> int:
+    return a * b >> BITS
+
+
+def _up(a: int, b: int) -> int:
+    return -(-a * b >> BITS)
+
+
 def exp(power: Ends) -> Ends:
     """exp of a number; of one beyond 128 there is no bound from above, so it is refused."""
     if power[1] > FARTHEST << BITS:
@@ -85,7 +93,7 @@ def _atanh(t: int) -> Ends:
     low, high, least, most, k = 0, 0, t, t, 1
     while most > 1:
         low, high = low + least // k, high - (-most // k)
-        least, most, k = (least * t >> BITS) * t >> BITS, -(-(-(-most * t >> BITS)) * t >> BITS), k + 2
+        least, most, k = _down(_down(least, t), t), _up(_up(most, t), t), k + 2
     return low, high + 2 * most
 
 
@@ -116,7 +124,7 @@ def normal(size: int, grid: int) -> tuple[Ends, Ends]:
     low, high, least, most, k = 0, 0, *a, 3
     while most > 1 or 2 * square[1] > k << BITS:
         low, high = low + least, high + most
-        least, most, k = (least * square[0] >> BITS) // k, -(-(-(-most * square[1] >> BITS)) // k), k + 2
+        least, most, k = _down(least, square[0]) // k, -(-_up(most, square[1]) // k), k + 2
     high += 2 * most + 2
     integral = (low << BITS) // bottom[1], -((-high << BITS) // bottom[0])
     return integral, (UNIT * UNIT // bottom[1], -(-UNIT * UNIT // bottom[0]))

@@ -18,6 +18,7 @@ from typing import Any
 from ...printing import quoted
 from ..format import canonical_in_steps
 from .causes import ABOUT_ACTIONS, ActionSet, StatedEquation, read_causes
+from .distance import MAXIMUM, NORMS, SQUARED, Directions, floor_of, rates_of, read_distance
 from .domains import KINDS, Domain, read_domains
 from .layers import MAX_WEIGHTS, Integers, beside, longest_number
 from .models import read_model
@@ -28,10 +29,8 @@ from .reading import (
     Refusal,
     entries,
     listed,
-    number,
     scaled,
     ticking,
-    whole,
 )
 from .reading_activations import Curves
 from .rule_reading import OWN, read_rules
@@ -46,29 +45,6 @@ MAX_NUMBER = 65_536
 """Bits of the largest number that backward substitution through the network can lead to."""
 LONG_NUMBER, MANY_COLUMNS = 6_144, 512
 """Beyond these the time is checked within sums, not only between them."""
-ADDITIVE, SQUARED, MAXIMUM = "additive", "squared", "maximum"
-NORMS = {"l0": ADDITIVE, "l1": ADDITIVE, "l0+l1": ADDITIVE, "l2": SQUARED, "linf": MAXIMUM}
-
-
-@dataclass(frozen=True, slots=True)
-class Directions:
-    """Costs by direction and by transition: what the change of a feature is multiplied by, or is."""
-
-    up: tuple[Fraction, ...]
-    down: tuple[Fraction, ...]
-    transitions: dict[tuple[int, int, int], Fraction]
-
-    def times(self, g: int, change: Fraction | int) -> Fraction:
-        return self.up[g] if change > 0 else self.down[g]
-
-    def option_change(self, g: int, kind: str, before: int, after: int, scale: Fraction) -> Fraction:
-        """The change from one option to another; scale is the number of levels of an ordinal, else 1."""
-        if before == after:
-            return Fraction(0)
-        if (g, before, after) in self.transitions:
-            return self.transitions[g, before, after]
-        moved = abs(after - before) if kind == "ordinal" else 1
-        return self.times(g, after - before) * moved / scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,10 +302,9 @@ def read_statement(
     meter = meter or CheckBudget()
     more = _check_entries(question)
     schema = read_schema(question["schema"], meter)
-    width = sum(len(f.options) if isinstance(f, StatedChoice) else 1 for f in schema.features)
     factual = read_point(schema, question["factual"], "the factual")
     model = read_model(question["model"], schema, target or question["target"], grid, meter, planes)
-    norm_name, jump, rate, weights, scales, costs = _read_distance(question["distance"], schema, meter)
+    norm_name, jump, rate, weights, scales, costs = read_distance(question["distance"], schema, meter)
     constraints = _read_constraints(question["constraints"], meter)
     rules = read_rules(schema, tuple(one for one in constraints if one["kind"] in OWN), meter)
     equations = read_causes(question["causes"], schema, meter) if more else ()
@@ -339,15 +314,16 @@ def read_statement(
     sizes, longest = tuple(map(len, biases)), longest_number(weight_rows, biases, columns, schema, grid)
     if longest > MAX_NUMBER:
         raise Refusal(f"the network leads to numbers of {longest} bits; at most {MAX_NUMBER} are checked")
-    up, down = (_rates(norm, rate, weights, scales, some, cost_grid, meter) for some in (costs.up, costs.down))
-    jumps = tuple(_floor(jump * weight, len(schema), unit) for weight in ticking(weights, meter))
+    pairs = tuple(zip(weights, scales, strict=True))
+    up, down = (rates_of((norm, rate), pairs, some, cost_grid, meter) for some in (costs.up, costs.down))
+    jumps = tuple(floor_of(jump * weight, len(schema), unit) for weight in ticking(weights, meter))
     statement = Statement(
         schema, (), norm, norm_name, weights, scales, jump, rate, costs, constraints, rules, model.wanted,
         model.margins, grid, cost_grid, unit, (), (), up, down, jumps, (),
         exponents, weight_rows, tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows), biases, columns, (),
         sizes, model.words, sizes[0] - len(rules.literals), model.forest, rooms(schema, rules.literals, grid, meter),
         tuple(isinstance(f, StatedChoice) for f in schema.features),
-        tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
+        tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or sum(map(len, columns)) > MANY_COLUMNS,
         model.curves, model.curved, model.fingerprint,
         hashlib.sha256(canonical_in_steps(question, meter.tick)).hexdigest(), meter,
         model.network if equations else None, equations,
@@ -382,48 +358,6 @@ def _read_constraints(value: Any, meter: CheckBudget) -> tuple[dict[str, Any], .
     return constraints
 
 
-def _read_distance(
-    value: Any, schema: StatedSchema, meter: CheckBudget
-) -> tuple[str, Fraction, Fraction, tuple[Fraction, ...], tuple[Fraction, ...], Directions]:
-    """The norm's name, jump, rate, weights, scales, and costs by direction."""
-    keys = ("weights", "scales", "up", "down")
-    distance = entries(value, "the distance", "norm", "jump", "rate", "transitions", *keys)
-    name = distance["norm"]
-    if not isinstance(name, str) or name not in NORMS:
-        raise Refusal(f"there is no norm {str(name)[:60]!r}")
-    jump, rate = (Fraction(number(distance[key], f"the distance's {key}")) for key in ("jump", "rate"))
-    pure = (Fraction(name == "l0"), Fraction(name != "l0"))
-    if not (jump > 0 and rate > 0 if name == "l0+l1" else (jump, rate) == pure):
-        raise Refusal(f"the shares of l0 and the rest do not fit the norm {name}")
-    weights, scales, up, down = (
-        tuple(_positive(value, key) for value in ticking(listed(distance[key], key, len(schema)), meter))
-        for key in keys
-    )
-    return name, jump, rate, weights, scales, Directions(up, down, _transitions(distance["transitions"], schema, meter))
-
-
-def _transitions(value: Any, schema: StatedSchema, meter: CheckBudget) -> dict[tuple[int, int, int], Fraction]:
-    """[feature, option before, option after, change] of each."""
-    result: dict[tuple[int, int, int], Fraction] = {}
-    for one in ticking(listed(value, "the transitions"), meter):
-        g, before, after, change = listed(one, "a transition", 4)
-        g = whole(g, "the feature of a transition", 0, len(schema) - 1)
-        feature = schema.features[g]
-        most = len(feature.options) - 1 if isinstance(feature, StatedChoice) else -1
-        ends = tuple(whole(end, "an option of a transition", 0, most) for end in (before, after))
-        if (g, *ends) in result:
-            raise Refusal("a transition is listed twice")
-        result[g, ends[0], ends[1]] = _positive(change, "a transition")
-    return result
-
-
-def _positive(value: Any, what: str) -> Fraction:
-    read = number(value, what)
-    if read <= 0.0:
-        raise Refusal(f"the {what} must be positive; one is {read!r}")
-    return Fraction(read)
-
-
 def _at_factual(
     schema: StatedSchema, columns: tuple[tuple[tuple[int, ...], ...], ...], bias: tuple[int, ...],
     factual: tuple[float, ...], grid: int, meter: CheckBudget,
@@ -442,19 +376,6 @@ def _at_factual(
 # ---------------------------------------------------------------------- costs
 
 
-def _rates(
-    norm: str, rate: Fraction, weights: tuple[Fraction, ...], scales: tuple[Fraction, ...],
-    times: tuple[Fraction, ...], cost_grid: int, meter: CheckBudget,
-) -> tuple[int, ...]:  # fmt: skip
-    """Of each feature: what a unit of change in one direction costs (l2: a squared one), rounded down."""
-    n, rates = len(weights), []
-    for weight, scale, factor in zip(weights, scales, times, strict=True):
-        meter.tick()
-        slope = rate * weight * factor / scale
-        rates.append(_floor(slope * slope if norm == SQUARED else slope, n, cost_grid))
-    return tuple(rates)
-
-
 def _option_costs(statement: Statement, g: int, before: float) -> tuple[int, ...]:
     """Of each option of a choice, rounded down."""
     feature, n = statement.schema.features[g], len(statement.schema)
@@ -468,7 +389,7 @@ def _option_costs(statement: Statement, g: int, before: float) -> tuple[int, ...
         statement.meter.tick()
         size = costs.option_change(g, feature.kind, own, option, statement.scales[g])
         part = statement.weights[g] * (statement.jump + statement.rate * size)
-        return _floor(part * part if statement.norm == SQUARED else part, n, statement.cost_unit)
+        return floor_of(part * part if statement.norm == SQUARED else part, n, statement.cost_unit)
 
     result = []
     for option in range(len(feature.options)):
@@ -479,8 +400,3 @@ def _option_costs(statement: Statement, g: int, before: float) -> tuple[int, ...
             known[key] = cost(option)
         result.append(known[key] if option != own else 0)
     return tuple(result)
-
-
-def _floor(value: Fraction, n: int, bits: int) -> int:
-    """value / n in units of 2^-bits, rounded down."""
-    return (value.numerator << bits) // (value.denominator * n)
