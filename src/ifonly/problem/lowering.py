@@ -102,17 +102,19 @@ class Lowered(Costs):
         return np.asarray(before[self.required[:, 0]] + self.required[:, 1])
 
     def holding(self, points: Floats) -> NDArray[np.bool_]:
-        """(person, required neuron): does the person's own row meet the rule?"""
+        """(person, required neuron): does the person's own row meet the rule? Only of those that rounding leaves in
+        doubt; others take whole values."""
         rules, schema = self.question.rules, self.question.schema
         held = np.zeros((len(points), len(self.required)), dtype=bool)
         if not len(self.required):
             return held
         if len(points) == 1 and (known := self._held_by_one.get(points.tobytes())) is not None:
             return known.copy()
-        numbers = sorted(set(self.required_rule.tolist()))
-        verdict = {r: rows_allowed(rules[r], schema, points, points) for r in numbers}
-        for j, r in enumerate(self.required_rule.tolist()):
-            held[:, j] = verdict[r]
+        doubtful = np.flatnonzero(~self.required_whole).tolist()
+        numbers = self.required_rule.tolist()
+        verdict = {r: rows_allowed(rules[r], schema, points, points) for r in {numbers[j] for j in doubtful}}
+        for j in doubtful:
+            held[:, j] = verdict[numbers[j]]
         if len(points) == 1:  # a search over boxes asks for one person again and again
             self._held_by_one.clear()
             self._held_by_one[points.tobytes()] = held.copy()
