@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ifonly.certifying.certificates import certificate_of_questions
+from numpy import float64
+from numpy.typing import NDArray
+
+from ifonly.certifying.certificates import ClaimingExplainer, certificate_of_questions
 from ifonly.errors import UnsupportedQuestion
-from ifonly.problem import Distance, Query
+from ifonly.problem import Distance, Query, Question
 from ifonly.problem.missing import counted
 from ifonly.problem.query import query_of
+from ifonly.schema import Schema
 from ifonly.solvers.search.search import Search
 
 if TYPE_CHECKING:
     from ifonly.certificate.format import Certificate
-    from ifonly.explainer import Explainer
+
+
+class FillingExplainer(ClaimingExplainer, Protocol):
+    """What `certify_filled` needs of an Explainer."""
+
+    @property
+    def schema(self) -> Schema: ...
+
+    def filling(
+        self, row: Any, query: Query | None = None
+    ) -> list[tuple[dict[str, float], list[Question], NDArray[float64]]]: ...
 
 
 def certify_filled(
-    explainer: Explainer,
+    explainer: FillingExplainer,
     row: Any,
     query: Query | None = None,
     *,
