@@ -20,7 +20,7 @@ from ifonly.errors import SchemaError
 from ifonly.model import Model
 from ifonly.model.folded import Folded
 from ifonly.model.joint import joint_model
-from ifonly.model.trees.fewer_features import Source, over_fewer
+from ifonly.model.trees.fewer_features import FeatureSource, over_fewer
 from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.composed_rule import ComposedRule, last_of
 from ifonly.problem.constraints import Domains
@@ -156,13 +156,13 @@ class Elimination:
         return made[id(weight)][1]
 
     @cached_property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[FeatureSource, ...]:
         """Of each feature of the original question, where it is in the reduced one."""
-        found = {g: Source(k) for k, g in enumerate(self.kept)}
+        found = {g: FeatureSource(k) for k, g in enumerate(self.kept)}
         for host in self.hosts:
             place = self.kept.index(host.place)
             for g, values in ((host.place, host.values), *host.derived.items()):
-                found[g] = Source(place, tuple(values.tolist()))
+                found[g] = FeatureSource(place, tuple(values.tolist()))
         return tuple(found[g] for g in range(len(self.rows_schema)))
 
     def _columns(self, g: int, values: Floats) -> Floats:

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.model.trees.ensemble import Bools, Ensemble, Floats, Ints, Nodes
+from ifonly.model.trees.ensemble import Bools, Ensemble, Floats, Nodes
 from ifonly.model.trees.kind import Trees
 from ifonly.schema import Choice, Schema
 
@@ -21,7 +21,7 @@ KEPT = 4
 
 
 @dataclass(frozen=True)
-class Source:
+class FeatureSource:
     """Where a feature is among fewer: its place there; and where that one is a choice whose options stand for values,
     the value that the feature has with each option."""
 
@@ -29,13 +29,13 @@ class Source:
     values: tuple[float, ...] = ()
 
 
-Sources = tuple[Source, ...]
+Sources = tuple[FeatureSource, ...]
 _KNOWN: WeakKeyDictionary[Trees, dict[Sources, Trees]] = WeakKeyDictionary()
 _KNOWN_NODES: WeakKeyDictionary[Nodes, dict[Sources, tuple[Nodes, Bools]]] = WeakKeyDictionary()
 """Ensembles that differ in the values of leaves only share their nodes, and still do over fewer features."""
 
 
-def over_fewer(trees: Trees, sources: Sequence[Source], schema: Schema) -> Trees:
+def over_fewer(trees: Trees, sources: Sequence[FeatureSource], schema: Schema) -> Trees:
     """The same trees over `schema`; of each feature of theirs, where it is."""
     known, key = _KNOWN.setdefault(trees, {}), tuple(sources)
     found = known.get(key)
@@ -79,7 +79,9 @@ def _moved(ensemble: Ensemble, sources: Sources, schema: Schema) -> tuple[Nodes,
     return replace(nodes, column=column, threshold=threshold, chosen=chosen), sets
 
 
-def _sets(ensemble: Ensemble, here: NDArray[np.intp], source: Source, schema: Schema) -> tuple[Bools, Ints]:
+def _sets(
+    ensemble: Ensemble, here: NDArray[np.intp], source: FeatureSource, schema: Schema
+) -> tuple[Bools, NDArray[np.intp]]:
     """The different sets of options that go left at these nodes of one feature, and which of them each node has."""
     nodes, feature = ensemble.nodes, schema.features[source.place]
     assert isinstance(feature, Choice)

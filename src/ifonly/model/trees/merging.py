@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ifonly.model.trees.ensemble import EVERY, NODE_FIELDS, Ensemble, Floats, Nodes, Summation
+from ifonly.model.trees.checks import EVERY
+from ifonly.model.trees.ensemble import NODE_FIELDS, Ensemble, Floats, Nodes, Summation
 from ifonly.model.trees.kind import Trees
 
 

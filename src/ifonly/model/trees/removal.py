@@ -9,7 +9,8 @@ import numpy as np
 
 from ifonly.errors import UnsupportedModel
 from ifonly.model.model import ForwardPass, Model
-from ifonly.model.trees.ensemble import EVERY, Ensemble, Floats
+from ifonly.model.trees.checks import EVERY
+from ifonly.model.trees.ensemble import Ensemble, Floats
 from ifonly.model.trees.kind import Trees
 
 

@@ -54,7 +54,6 @@ def _try_out(kernel: Any) -> None:
     from ifonly.results import Limits
     from ifonly.schema import Integer, Schema
     from ifonly.solvers.search.progress import ProgressReporter
-    from ifonly.solvers.search.trees.clauses import NO_RULES
     from ifonly.solvers.search.trees.first_row import FirstRow
     from ifonly.solvers.search.trees.forest_search import NOWHERE, ForestSearch
     from ifonly.solvers.search.trees.kernels.layout import BEST
@@ -79,6 +78,15 @@ def _try_out(kernel: Any) -> None:
     assert opened is not None
     kernel.advance(forest, opened.table, search.person, opened.stack, search.state, 1, NOWHERE, search.rules)
     kernel.sums_at(forest, opened.stack.near[0], np.zeros(len(forest.value)))
+    _try_out_rules(kernel, solver, people)
+    first = FirstRow(solver.packed, people, 0, Limits(nodes=1), quiet, threading.Event())
+    first.claim()
+    kernel.merge_lists(first.domain.choice, first.regions, first.regions, 4)
+
+
+def _try_out_rules(kernel: Any, solver: Any, people: Any) -> None:
+    from ifonly.solvers.search.trees.clauses import NO_RULES
+
     cells = solver.packed.cells.shared
     factual, lower, upper, allowed = (part[0] for part in (people.factual, people.lower, people.upper, people.allowed))
     columns, step = solver.costs.start, np.zeros(1)
@@ -86,9 +94,6 @@ def _try_out(kernel: Any) -> None:
     kernel.fill_terms(NO_RULES, factual, ends, allowed, step, cells.choice, cells.start, columns, cells.table)
     lower, upper, allowed = lower.copy(), upper.copy(), allowed.copy()
     kernel.narrow_values(NO_RULES, NO_RULES.constant, factual, step, cells.choice, columns, lower, upper, allowed)
-    first = FirstRow(solver.packed, people, 0, Limits(nodes=1), quiet, threading.Event())
-    first.claim()
-    kernel.merge_lists(first.domain.choice, first.regions, first.regions, 4)
 
 
 def _vectorised() -> Mapping[Any, Any]:

@@ -296,13 +296,8 @@ class ForestSearch(PersonSearch):
         rules, s = self.packed.rules, int(self.state.count[HEIGHT]) - 1
         assert rules is not None
         if code == LOOK:
-            near = rules.completed(self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]])
-            if rules.admits(self.people.factual[self.i], near):
-                if rules.space is None:  # and the kernel has added up its leaves
-                    self._improved(near, float(stack.bound[s]))
-                    return self._closed()
-                if self._registered(near, float(stack.bound[s])):
-                    return self._closed()
+            if self._registered_nearest(stack, s):
+                return self._closed()
             if holds_other(self.forest, stack, s) and (stack.other[s] != stack.near[s]).any():
                 self.other = stack.other[s].copy()  # the nearest row of a larger box is that of this one
                 return True
@@ -331,6 +326,18 @@ class ForestSearch(PersonSearch):
         if not len(self.other) or (self.other == stack.near[s]).all():  # on an edge: nothing to split the box at
             self.other = NOWHERE
             return self._closed(float(stack.bound[s]))
+        return True
+
+    def _registered_nearest(self, stack: Stack, s: int) -> bool:
+        """Is the nearest point of the box a row that is admitted and decided as asked? Then it is the best, if it is."""
+        rules, bound = self.packed.rules, float(stack.bound[s])
+        assert rules is not None
+        near = rules.completed(self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]])
+        if not rules.admits(self.people.factual[self.i], near):
+            return False
+        if rules.space is not None:
+            return self._registered(near, bound)
+        self._improved(near, bound)  # the kernel has added up its leaves
         return True
 
     def _closed(self, residual: float = math.inf) -> bool:
