@@ -168,9 +168,9 @@ def new_scratch(pack: Pack, *, records: bool = False, rows: int = layout.FLOAT_R
 
 
 def when_probing(lowered: Lowered, pack: Pack, probing: Probing, *, records: bool = False) -> int:
-    """When ReLUs are probed. Never without any, and where the multipliers cannot be recorded. By the rule, it depends on
-    the person where the schema leaves more numbers free than `MANY_NUMBERS`. Under l0 a number costs the same however
-    far it moves, and programs, in which costs grow with changes, say little.
+    """When ReLUs are probed. Never without any, and where the multipliers cannot be recorded. By the rule, it depends
+    on the person where the schema leaves more numbers free than `MANY_NUMBERS`. Under l0 a number costs the same
+    however far it moves, and programs, in which costs grow with changes, say little.
     """
     if records and (pack.rules > 0 or pack.index[layout.SIZES, pack.layers] > hidden_neurons(pack)):
         return layout.NEVER

@@ -9,17 +9,8 @@ from numba import njit
 
 from ifonly.compiling import with_cache
 from ifonly.solvers.search.kernels.layout import DONE, NODES, ONCE, OUTER, SLICE
-from ifonly.solvers.search.kernels.search import (
-    GO,
-    begin_node,
-    begin_person,
-    end_person,
-    next_nodes,
-    open_node,
-    person_of,
-    settle,
-    walks_now,
-)
+from ifonly.solvers.search.kernels.search import GO, begin_person, end_person, next_nodes, person_of, walks_now
+from ifonly.solvers.search.kernels.tree import begin_node, open_node, settle
 from ifonly.solvers.search.smooth.kernels.evaluate import evaluate, look_for_points
 from ifonly.solvers.search.smooth.kernels.layout import SOURCES
 
