@@ -73,7 +73,7 @@ def _count_our_distance(handed, handler, point):
     for g, (told, feature) in enumerate(zip(handed.features, handler.features, strict=True)):
         if told.get("options", 0) > 2:
             steps = np.abs(np.arange(told["options"]) - point[g])
-            cost = steps / (told["options"] - 1) if told["kind"] == "ordinal" else (steps > 0).astype(float)
+            cost = steps / told["options"] if told["kind"] == "ordinal" else (steps > 0).astype(float)
             feature._MAD = np.where(cost > 0, 1.0 / np.where(cost > 0, cost, 1.0), np.inf)
         else:
             feature._MAD = np.ones(1)

@@ -3,9 +3,13 @@
 `ocean-isolation`: of those that an isolation forest takes for inliers, by its own threshold.
 """
 
+import time
 from importlib.metadata import version
 
 import numpy as np
+
+MOST_WAITING = 15.0
+"""By which a limit of wall time is raised at most, where other processes take the processor's time."""
 
 
 def versions():
@@ -39,8 +43,15 @@ def make(handed, way):
         isolating["isolation_threshold"] = float(-isolating["isolation"].offset_)
     explainer = ConstraintProgrammingExplainer(model, mapper=mapper, **isolating)
 
+    waited = 1.0
+
     def explain(columns, k):
-        found = explainer.explain(columns, y=1, norm=1, max_time=int(handed.budget), num_workers=1, random_seed=1)
+        nonlocal waited
+        begun, spent = time.perf_counter(), time.process_time()
+        limit = max(1, int(handed.budget * waited))
+        found = explainer.explain(columns, y=1, norm=1, max_time=limit, num_workers=1, random_seed=1)
+        wall, used = time.perf_counter() - begun, time.process_time() - spent
+        waited = min(max(wall / max(used, 1e-3), 1.0), MOST_WAITING)
         if explainer.get_solving_status() != "OPTIMAL":
             raise TimeoutError(f"time limit: {explainer.get_solving_status()}")
         return np.asarray(found.x, dtype=np.float64)[None, :]

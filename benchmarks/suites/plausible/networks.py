@@ -61,7 +61,7 @@ def _ours(model: Any, data: Data, some: Any, network: Callable[..., Any], settin
     ]
 
     def inlier(point: Any, facts: Any) -> bool:
-        return bool(_accepts(forest, point))
+        return _accepts(forest, data.schema, point)
 
     return {
         "nearest": Way(ours(explainer)),
@@ -74,16 +74,14 @@ def _ours(model: Any, data: Data, some: Any, network: Callable[..., Any], settin
             ours(explainer, RobustToWeights(DELTA)), lambda point, _: accepted_by_all(model, point[None, :], DELTA)
         ),
         f"{BOOTSTRAPS} bootstraps": Way(
-            ours(explainer, *others), lambda point, _: all(_accepts(one, point) for one in others)
+            ours(explainer, *others), lambda point, _: all(_accepts(one, data.schema, point) for one in others)
         ),
     }
 
 
-def _accepts(check: Accepted, point: Any) -> bool:
+def _accepts(check: Accepted, schema: Any, point: Any) -> bool:
     """By the other model's own original."""
-    by = check.by
-    wanted = by.classes.index(check.target) if check.target is not None else by.classes.index(1)
-    return bool(by.decide(by.scores(point[None, :]))[0] == wanted)
+    return bool(check.accepts(schema, point[None, :]).all())
 
 
 def _proplace(model: Any, rows: Any) -> Way:

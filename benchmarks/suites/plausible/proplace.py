@@ -69,7 +69,7 @@ class Options:
                 continue
             steps = np.abs(np.arange(len(f.options)) - point[g])
             numbers += [0.0] * len(f.options)
-            options += list(steps / (len(f.options) - 1) if f.kind == "ordinal" else (steps > 0).astype(float))
+            options += list(steps / len(f.options) if f.kind == "ordinal" else (steps > 0).astype(float))
         return np.array(numbers) / len(self.schema), np.array(options) / len(self.schema)
 
 
