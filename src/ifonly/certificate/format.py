@@ -70,15 +70,6 @@ class Certificate:
         """The bytes of the file; stored as it is where compression would make too little of it to be read again."""
         return packed(canonical(self.data))
 
-    @classmethod
-    def stamped(cls, data: dict[str, Any], **texts: bytes) -> Certificate:
-        """The certificate with these entries and their stamp. `texts`: what is written of some of them already."""
-        parts = {key: texts[key] if key in texts else canonical(value) for key, value in data.items()}
-        digest = hashlib.sha256(_joined(parts)).hexdigest()
-        made = cls({**data, "sha256": digest})
-        made.__dict__["content"] = packed(_joined({**parts, "sha256": canonical(digest)}))
-        return made
-
     def save(self, path: str | Path) -> None:
         """Write the certificate, all of it or nothing."""
         write_whole(path, self.content)
@@ -92,6 +83,15 @@ class Certificate:
     def from_bytes(cls, content: bytes) -> Certificate:
         """The inverse of `content`; refuses what is not a certificate, is too large, or was damaged."""
         return cls(read_text(unpacked(content)))
+
+
+def stamped(data: dict[str, Any], question: bytes) -> Certificate:
+    """The certificate with these entries and their stamp; `question` is the canonical JSON of that entry."""
+    parts = {key: question if key == "question" else canonical(value) for key, value in data.items()}
+    digest = hashlib.sha256(_joined(parts)).hexdigest()
+    made = Certificate({**data, "sha256": digest})
+    made.__dict__["content"] = packed(_joined({**parts, "sha256": canonical(digest)}))
+    return made
 
 
 def _joined(parts: dict[str, bytes]) -> bytes:

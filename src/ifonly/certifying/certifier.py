@@ -32,7 +32,7 @@ from ifonly.certificate.check.distance import SQUARED
 from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.statement import Statement, read_statement
 from ifonly.certificate.check.tree_walk import MAX_DEPTH, MAX_NODES
-from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, canonical
+from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, canonical, stamped
 from ifonly.certifying.effort import Effort, ProofBudget, Verification, within_limits
 from ifonly.certifying.grids import grids
 from ifonly.certifying.statement import (
@@ -266,7 +266,7 @@ class Certifier:
                 **proof,
             },
         }
-        certificate = Certificate.stamped(data, question=question)
+        certificate = stamped(data, question)
         if len(certificate.content) > MAX_BYTES:
             raise UnsupportedQuestion(
                 f"The proof takes {len(certificate.content) >> 20} MiB; a certificate has at most {MAX_BYTES >> 20}."
