@@ -57,9 +57,7 @@ PARTS = (
     Part("bootstraps", 'chains --rows 100 --only "bootstrap networks"', "Several models in one question", 2),
     Part("certificates", "certificates --ruled 12 --only network", "Certificates", 2),
     Part("collection", "certificates --collection 100 --norms l1", "Certificates", 2),
-    Part(
-        "reals", "reals --rows 4 --seconds 20 --shape 2x10 --shape 2x20 --shape 2x32", "Many real features", 4
-    ),
+    Part("reals", "reals --rows 4 --seconds 20 --shape 2x10 --shape 2x20 --shape 2x32", "Many real features", 4),
     Part("peers", "peers", "Claims", 60),
     Part("publish", "publish", "Claims", 1),
 )
