@@ -43,7 +43,7 @@ from ifonly.solvers.search.trees.kernels.prices import Priced
 from ifonly.solvers.search.trees.kernels.shares import Shares
 from ifonly.solvers.search.trees.open_boxes import OpenBox, OpenedBox, cells_around, everything, halves, no_shares
 from ifonly.solvers.search.trees.pack import enlarged, new_stack, new_state
-from ifonly.solvers.search.trees.person_search import PersonSearch
+from ifonly.solvers.search.trees.person_search import TreeSearch
 from ifonly.solvers.search.trees.rules import elsewhere, holds_other
 
 Floats = NDArray[np.float64]
@@ -71,7 +71,7 @@ REPORT_SECONDS = 0.2
 
 
 @dataclass
-class ForestSearch(PersonSearch):
+class ForestSearch(TreeSearch):
     """One person's search over boxes, of which the kernels have one at a time on their stack."""
 
     report_at: float = REPORT_SECONDS
@@ -329,7 +329,7 @@ class ForestSearch(PersonSearch):
         return True
 
     def _registered_nearest(self, stack: Stack, s: int) -> bool:
-        """Is the nearest point of the box a row that is admitted and decided as asked? Then it is the best, if it is."""
+        """Is the nearest point of the box a row that is admitted and decided as asked? Then it may be the best."""
         rules, bound = self.packed.rules, float(stack.bound[s])
         assert rules is not None
         near = rules.completed(self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]])

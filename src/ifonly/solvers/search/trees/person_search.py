@@ -36,7 +36,7 @@ BELOW = 1.0 - 1e-11
 
 
 @dataclass
-class PersonSearch:
+class TreeSearch:
     """One person's search, who may have spent some nodes and seconds already."""
 
     packed: PackedForest
