@@ -166,3 +166,11 @@ def _stronger(data: dict[str, Any]) -> Any:
             }
             yield {**data, "contrasts": data["contrasts"][: k + 1]}
         yield {**data, "question": {**asked_of, "reason": {"held": asked_of["reason"]["held"], "claim": "smallest"}}}
+
+
+def test_a_network_beside_trees_is_stated_with_what_it_may_lose() -> None:
+    """Its margin was that of the trees, and the proof named a nearer row of score 0, which the network may refuse."""
+    ((_, one),) = asked("several models", range(108, 109))
+    assert not isinstance(one, str), one
+    checked = check(one.certificates[0])
+    assert checked.valid and checked.upper == pytest.approx(one.distances[0], abs=1e-6)

@@ -96,7 +96,7 @@ def _of_answer(
         raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {answer.stop.words()}.")
     after = None if answer.counterfactual is None else _row_of(answer, questions[0])
     claim = Claim(point=after, lower=answer.lower, method=answer.method, rounding_bound=answer.rounding_bound)
-    exact = in_real_arithmetic(questions, [answer.rounding_bound] * len(questions))
+    exact = in_real_arithmetic(questions, [answer.rounding_bound] * len(questions), after)
     others, tolerances = other_models(exact), explainer.tolerances
     certifiers = [
         Certifier(one, tolerances, deployed=asked, extras=StatedExtras(others, more))

@@ -111,7 +111,8 @@ def _certifiers(
     deployed = [Certifier(question, tolerances, extras=StatedExtras(others)) for question in questions]
     claims = [_claimed(explainer, one, point) for one in deployed]
     rounding = [max(claim.rounding_bound for claim in claims)] * len(claims)
-    exact = in_real_arithmetic(questions, rounding)
+    found = next((claim.point for claim in claims if claim.point is not None), None)
+    exact = in_real_arithmetic(questions, rounding, found)
     others = other_models(exact)
     triples = zip(exact, questions, claims, strict=True)
     certifiers = [

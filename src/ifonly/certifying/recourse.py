@@ -78,7 +78,7 @@ def certificate_of_recourse(
         questions, point = explainer.questions(row, query)
         after = None if answer.counterfactual is None else causes.schema.read(answer.counterfactual)
         claim = Claim(point=after, lower=answer.lower, method=answer.method, rounding_bound=answer.rounding_bound)
-        exact = in_real_arithmetic(questions, [answer.rounding_bound] * len(questions))
+        exact = in_real_arithmetic(questions, [answer.rounding_bound] * len(questions), after)
         others = other_models(exact)
         first = Certifier(exact[0], explainer.tolerances, extras=StatedExtras(others, causes=stated))
         sets = len(sets_of(first._stated(point)[1]))
