@@ -42,8 +42,6 @@ from ifonly.certifying import certify_none, certify_recourse
 from ifonly.errors import IfonlyError
 from ifonly.methods import MipObj, Search, Tolerances
 from ifonly.model import load_network, network_model, save_network
-from ifonly.model.smooth import SmoothNetwork
-from ifonly.model.smooth.activations import Activation
 from ifonly.plausibility import Mahalanobis, Near
 from ifonly.population import Output
 from ifonly.schema import schema_from_json
@@ -63,11 +61,6 @@ LACKING = Explainer(
     )
 )
 Wrong: TypeAlias = Callable[[Path], Any]
-
-
-def curved(name: Any) -> Any:
-    layers = Network.of([(np.ones((2, 5)), [-40.0, 1.0]), ([[1.0, -1.0]], [0.0])])
-    return network_model(SmoothNetwork(layers, [Activation(name)]), SCHEMA, classes=("no", "yes"))
 
 
 def ask(**changes: Any) -> Any:
@@ -154,8 +147,6 @@ WRONG: dict[str, tuple[Wrong, str]] = {
         lambda f: certify(EXPLAINER, ANN, distance=Mahalanobis.of(SCHEMA, TABLE)),  # type: ignore[arg-type]
         "Mahalanobis",
     ),
-    "a certificate of a network with softplus": (lambda f: certify(Explainer(curved("softplus")), ANN), "softplus"),
-    "a certificate of a network with elu": (lambda f: certify(Explainer(curved("elu")), ANN), "elu"),
     "a certificate of filling in": (
         lambda f: certify(LACKING, {**ANN, "Income": None}, constraints=[Imputable("Income")]),
         "Income",

@@ -10,6 +10,7 @@ import pytest
 from harness import DISTANCES, IDS, Node, compiled, random_node
 
 from ifonly.solvers.search.kernels import candidates, evaluate, layout, search, splits
+from ifonly.solvers.search.kernels import tree as tree_kernels
 from ifonly.solvers.search.kernels.layout import (
     ACT,
     ACTIVE,
@@ -62,10 +63,10 @@ def test_the_heap_gives_the_least_bound_first() -> None:
         while waiting or reference:
             if waiting and (not reference or rng.random() < 0.6):
                 node = waiting.pop()
-                compiled(search.push)(tree, node)
+                compiled(tree_kernels.push)(tree, node)
                 heapq.heappush(reference, float(tree.num[BOUND, node]))
             else:
-                node = compiled(search.pop)(tree)
+                node = compiled(tree_kernels.pop)(tree)
                 assert tree.num[BOUND, node] == heapq.heappop(reference)
             assert tree.count[HEAP_SIZE] == len(reference)
             if reference:
