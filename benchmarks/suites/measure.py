@@ -25,7 +25,7 @@ from benchmarks.terminal import ROOT, console, fresh_option, results_option
 
 IDLE = 0.5
 """Load below which the machine counts as idle."""
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 30.0
 """How long an idle machine is waited for, before each command that needs one."""
 RUNS = "runs.jsonl"
 
@@ -48,7 +48,10 @@ PARTS = (
     Part("throughput", "scale --only inputs --only rows --only throughput --fresh", "Claims", 3),
     Part("one-call", "one-call --rows 8 --data adult --rounds 3", "One call", 2),
     Part("first", "first --empty --rounds 1", "First answer with nothing compiled", 3),
+    Part("memory", "scale --only memory --fresh", "Claims", 1),
+    Part("cold", "search --only cold --fresh", "Claims", 2),
     Part("trees", "trees --rows 10", "Trees", 8),
+    Part("trees-rules", "trees --rules --rows 20 --seconds 20 --data adult --data credit", "Trees", 3),
     Part("rules", "rules", "Rules", 1),
     Part("possible", "possible", "invariants.md", 1),
     Part("causes", "causes --only data --seconds 20", "causes.md", 1),
