@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 from comparison import answers, disagreements
 from random_trees import random_tree_problem
+from sklearn.tree import DecisionTreeClassifier
 
+from ifonly import Derived, Explainer, Nearest
 from ifonly.problem import Question
 from ifonly.problem.costs import People
 from ifonly.results import Limits
-from ifonly.schema import Choice, Integer, Real
+from ifonly.schema import Choice, Integer, Real, Schema
 from ifonly.solvers.search import Enumerate, Search
 from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.trees import forest_search, person_search
@@ -130,3 +132,15 @@ def test_first_rows_and_narrowed_boxes_change_no_answer(block: int, monkeypatch:
         assert not list(disagreements(ours, theirs)), f"seed {seed}"
     assert any(around)
     assert sum(narrowed) > 3
+
+
+@pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
+def test_a_box_at_the_edge_of_a_rule_is_searched(norm: str) -> None:
+    """What rounding may take from a rule lets the box reach the edge of a case of a definition, where clauses do not
+    tell which case it is; the nearest row of the box is far from there, and still proven."""
+    schema = Schema([Real("x", 0, 1), Integer("k", 0, 3), Integer("d", 0, 6)])
+    rows = np.array([[x, k, d] for x in (0.0, 1.0) for k in range(4) for d in range(7)])
+    tree = DecisionTreeClassifier(random_state=0).fit(rows, rows[:, 2] >= 4)
+    rule = Derived("d", "if x >= 0.4 then 2 * k else k")
+    answer = Explainer(tree, schema=schema, constraints=[rule]).explain({"x": 0.6, "k": 0, "d": 0}, distance=norm)
+    assert isinstance(answer, Nearest) and answer.counterfactual == {"x": 0.6, "k": 2, "d": 4}

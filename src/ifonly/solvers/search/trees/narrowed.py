@@ -13,6 +13,7 @@ from ifonly.problem.costs import People
 from ifonly.solvers.search.trees.clauses import RuleClauses
 from ifonly.solvers.search.trees.kernels.layout import CellRules
 from ifonly.solvers.search.trees.rules import RuledBoxes
+from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
 
@@ -30,8 +31,11 @@ NO_ROW = NearestInBox(None, math.inf)
 class Narrowing:
     """One person's boxes of values under the rules of a question."""
 
-    def __init__(self, rules: RuledBoxes, clauses: RuleClauses, cell_rules: CellRules, kernel: Any) -> None:
-        self.rules, self.clauses, self.cell_rules, self.kernel = rules, clauses, cell_rules, kernel
+    def __init__(
+        self, rules: RuledBoxes, clauses: RuleClauses, cell_rules: CellRules, kernel: Any, tolerances: Tolerances
+    ) -> None:
+        self.rules, self.clauses, self.cell_rules = rules, clauses, cell_rules
+        self.kernel, self.tolerances = kernel, tolerances
         self.costs = rules.cells.costs
         self.step = np.where(clauses.whole, self.costs.step, 0.0)
 
@@ -44,9 +48,10 @@ class Narrowing:
             point = self._point(factual, box, constant, inside)
             if point is None:
                 return NO_ROW if lower == math.inf else None
-            lower = min(lower, float(self.rules.question.measure.between(factual, point)))
-            if self.rules.admits(factual, point):
-                return NearestInBox(point, lower)
+            distance = float(self.rules.question.measure.between(factual, point))
+            lower = min(lower, distance)
+            if self.rules.admits(factual, point):  # one that is farther may not be the nearest
+                return NearestInBox(point, lower) if self.tolerances.close(lower, distance) else None
         return None
 
     def _point(

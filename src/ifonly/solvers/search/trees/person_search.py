@@ -102,8 +102,9 @@ class TreeSearch:
 
     @cached_property
     def narrowing(self) -> Narrowing:
-        assert self.packed.rules is not None
-        return Narrowing(self.packed.rules, self.packed.clauses, self.rules, self.packed.kernels.now)
+        packed = self.packed
+        assert packed.rules is not None
+        return Narrowing(packed.rules, packed.clauses, self.rules, packed.kernels.now, packed.tolerances)
 
     def _rest(self) -> Limits:
         """What is left of the limits."""
