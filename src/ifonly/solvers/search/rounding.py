@@ -92,9 +92,8 @@ class RobustSearch:
             self._close(part, budget)
             points, found = self.packed.points(part)
             actual = self._errors_at(batch, members, part, points)
-            needed = np.where(
-                found, np.maximum(part.rounding_bound, actual), part.rounding_bound
-            )  # what was proven of less holds of more
+            # what was proven of less holds of more
+            needed = np.where(found, np.maximum(part.rounding_bound, actual), part.rounding_bound)
             score_margins = question.score_margins(points, quick=True)[0]
             if (found & ~(score_margins >= needed[:, None]).all(axis=1)).any():
                 score_margins = question.score_margins(points)[0]
@@ -105,8 +104,7 @@ class RobustSearch:
                 batch.add_spent(i, part, k)
                 batch.take(i, part, k)
             batch.rounding_bound[members] = needed
-            again = [k for k in np.flatnonzero(not_robust | missed).tolist() if k not in part.stops]
-            if not again:
+            if not (again := [k for k in np.flatnonzero(not_robust | missed).tolist() if k not in part.stops]):
                 return
             more = np.maximum(part.rounding_bound, np.minimum(GUESS * actual, self.most))
             with np.errstate(over="ignore"):  # of rows that are far below the margin, and not searched for again
