@@ -184,7 +184,7 @@ class Question:
         guess = GUESS * (self.error_at(points) if errors is None else self.largest_of(errors))
         if self.model.function.as_smooth_network() is not None:
             guess = np.maximum(guess, CLEARLY * self.score_margin(points)[1])
-        return np.minimum(guess, rounded_up(self.largest_error))
+        return np.minimum(guess, self.most_error)
 
     def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same at single points, one number per point: of the condition where it is largest, with two digits."""
@@ -216,6 +216,11 @@ class Question:
     def largest_error(self) -> np.float64:
         """The largest of E; a target that asks for nothing has none."""
         return np.float64(self.error.max(initial=0.0))
+
+    @cached_property
+    def most_error(self) -> float:
+        """The same with two digits."""
+        return float(rounded_up(self.largest_error))
 
     @cached_property
     def own_error(self) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Lowered, People
-from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
+from ifonly.problem.question import GUESS, GUESSES, ROOM
 from ifonly.resources import LimitReached, limited
 from ifonly.results import Claim, Limits, Listener, Progress, Stop, StoppedBy
 from ifonly.schema.values import show_number
@@ -117,7 +117,7 @@ def _robust_claim(
     Where there is no such row, that none exists is claimed only if no rounding could accept one.
     """
     question = lowered.question
-    most = float(rounded_up(question.largest_error))
+    most = question.most_error
     score_margin, own = question.score_margin(person.factual[None, :])
     rounding_bound = float(question.first_rounding_bound(person.factual[None, :])[0])
     allowance = max(GUESS * float(own[0]), ROOM * abs(float(score_margin[0])))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
+from ifonly.problem.question import GUESS, GUESSES, ROOM
 from ifonly.results import Limits, Stop, StoppedBy
 from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.solvers.search.error_bounds import Boxes, Errors, balls, encoded_boxes, errors_within, robust_errors
@@ -44,7 +44,7 @@ class RobustSearch:
     def __init__(self, packed: PackedQuestion, errors: Errors, tolerances: Tolerances, *, any_rounding: bool) -> None:
         self.packed, self.lowered, self.errors, self.tolerances, self.any_rounding = (
             packed, packed.lowered, errors, tolerances, any_rounding)  # fmt: skip
-        self.most = float(rounded_up(self.lowered.question.largest_error))
+        self.most = self.lowered.question.most_error
         self.curved = self.lowered.bends is not None
         """Scores that saturate may be robust by less than a search allows for: then it searches again, with less."""
 
@@ -92,9 +92,8 @@ class RobustSearch:
             self._close(part, budget)
             points, found = self.packed.points(part)
             actual = self._errors_at(batch, members, part, points)
-            needed = np.where(
-                found, np.maximum(part.rounding_bound, actual), part.rounding_bound
-            )  # what was proven of less holds of more
+            # what was proven of less holds of more
+            needed = np.where(found, np.maximum(part.rounding_bound, actual), part.rounding_bound)
             score_margins = question.score_margins(points, quick=True)[0]
             if (found & ~(score_margins >= needed[:, None]).all(axis=1)).any():
                 score_margins = question.score_margins(points)[0]
@@ -105,7 +104,8 @@ class RobustSearch:
                 batch.add_spent(i, part, k)
                 batch.take(i, part, k)
             batch.rounding_bound[members] = needed
-            again = [k for k in np.flatnonzero(not_robust | missed).tolist() if k not in part.stops]
+            if not (again := [k for k in np.flatnonzero(not_robust | missed).tolist() if k not in part.stops]):
+                return
             more = np.maximum(part.rounding_bound, np.minimum(GUESS * actual, self.most))
             with np.errstate(over="ignore"):  # of rows that are far below the margin, and not searched for again
                 own = part.own + GUESS * np.maximum(part.rounding_bound[:, None] - score_margins, 0.0)

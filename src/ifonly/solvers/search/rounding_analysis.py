@@ -52,6 +52,7 @@ class RoundingAnalysis:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.chain = packed_chain(model)
+        self.constants = np.array(precision_constants(model.precision))
         if self.chain is not None:
             ROUNDING_KERNEL.prepare()
 
@@ -70,14 +71,14 @@ class RoundingAnalysis:
         return self.model.error_over(lower, upper)
 
     def _compiled(self, steps: NDArray[np.int64], numbers: Floats, lower: Floats, upper: Floats) -> Floats | None:
-        precision, width = self.model.precision, int(steps[:, at.WIDTH].max())
-        size = np.maximum(np.abs(lower), np.abs(upper))
+        width, size = int(steps[:, at.WIDTH].max()), np.maximum(np.abs(lower), np.abs(upper))
         with np.errstate(over="ignore", invalid="ignore"):
-            read = read_errors(lower, upper, size, precision, self.model.exact)
+            read = read_errors(lower, upper, size, self.model.precision, self.model.exact)
         values, work = np.zeros((len(steps), at.VALUE_ROWS, width)), np.empty((at.WORK_ROWS, width))
         errors = np.empty((len(lower), int(steps[-1, at.WIDTH])))
-        constants = np.array(precision_constants(precision))
-        taken = ROUNDING_KERNEL.now.chain_errors(steps, numbers, constants, lower, upper, read, values, work, errors)
+        taken = ROUNDING_KERNEL.now.chain_errors(
+            steps, numbers, self.constants, lower, upper, read, values, work, errors
+        )
         return errors if taken else None
 
 
