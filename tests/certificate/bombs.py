@@ -314,6 +314,7 @@ def fewest_changes_of_many_features() -> bytes:
     tree = [["change", k] for k in range(5_000)] + [LEAF] * 5_001
     data = about(reals(count), [layer(1, count)], tree * 2, constraints=[rule], lower=ZERO, at_least=ZERO)
     data["witness"], data["claim"]["upper"] = [ZERO] * count, ONE
+    return packed(data)
 
 
 def _bent(activation: Any, end: float) -> bytes:
@@ -340,6 +341,33 @@ def widest_error() -> bytes:
     return packed(data)
 
 
+def deep_error() -> bytes:
+    """The same behind one neuron, twenty times: far more numbers than there is text."""
+    size = 400
+    layers = [layer(1, size), *(layer(1, 1) for _ in range(20)), layer(size, 1)]
+    data = about(reals(size), layers, [LEAF])
+    data["question"]["model"] |= {"kind": "reconstruction", "norm": "linf", "at_most": ONE}
+    return packed(data)
+
+
+def witness_of_many_neurons() -> bytes:
+    """A row at which each of many neurons has a value of its own; below the bound there is nothing to look at."""
+    count = 60_000
+    first = {"weight": [[ONE]] * count, "bias": [((k + 1) / count).hex() for k in range(count)]}
+    data = about(reals(1), [first, layer(1, count)], [LEAF], lower=ZERO, at_least=ZERO)
+    data["question"]["model"] |= {"kind": "smooth", "activations": ["gelu"]}
+    data["witness"], data["claim"]["upper"] = [ZERO], ONE
+    return packed(data)
+
+
+def activations_neuron_by_neuron() -> bytes:
+    count = 100_000
+    data = about(reals(1), [layer(count, 1), layer(1, count)], [LEAF])
+    elu = {"name": "elu", "alpha": ONE}
+    data["question"]["model"] |= {"kind": "smooth", "activations": [[[elu, 1]] * count]}
+    return packed(data)
+
+
 BOMBS = [
     nested, empty_lists, spaces, relu_chain, relu_chain_again, number_chain, option_chain, wide, deep, deep_and_wide,
     square, many_features, many_ratios, many_options, coded_options, many_rows, many_constraints, many_transitions, odd_scales,
@@ -347,7 +375,7 @@ BOMBS = [
     contrasts_that_are_hard_to_meet, many_sets_of_many_cases, factors_without_end,
     equations_that_are_wide_networks, equations_that_are_deep_networks, smooth_and_wide, smooth_and_deep,
     probability_of_a_witness, rules_that_follow_from_each_other, fewest_changes_of_many_features,
-    normal_densities, roots_of_nothing, widest_error,
+    normal_densities, roots_of_nothing, widest_error, deep_error, witness_of_many_neurons, activations_neuron_by_neuron,
 ]  # fmt: skip
 
 CHILD = """

@@ -98,3 +98,15 @@ def test_the_least_value_is_where_it_is_said_to_be(name: str) -> None:
     least, most = Curve(name).values(-3 * one, 3 * one, GRID)
     assert least <= Curve(name).value(at, GRID)[1] < most and Curve(name).value(at, GRID)[0] - least < UNIT >> 45
     assert Curve(name).values(at + one, 3 * one, GRID)[0] == Curve(name).value(at + one, GRID)[0]
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_a_turn_on_a_grid_so_fine_that_a_slope_is_no_float(name: str) -> None:
+    """The bounds of values jump by 2^-256 in there, which over 2^-2398 is more than floating point has."""
+    grid = 2400
+    turn = -(TURNS[name] + 1) << grid - TURN_BITS
+    for low, high in ((turn - 1, turn + 3), (-turn - 3, -turn + 1)):
+        (above, shift), (below, lift) = lines(Curve(name), low, high, grid)
+        for z in range(low, high + 1):
+            least, most = (end << grid + 44 - BITS for end in Curve(name).value(z, grid))
+            assert above * z + shift >= least and below * z + lift <= most

@@ -129,7 +129,8 @@ class _Mirrored:
 
     def _parallel(self, slope: int, first: int, last: int) -> int:
         """Where on a part in which the slope falls it is about this one."""
-        wanted, left, right = slope / (1 << SLOPE_BITS), _float(first, self.grid), _float(last, self.grid)
+        wanted = _float(slope, SLOPE_BITS)
+        left, right = _float(first, self.grid), _float(last, self.grid)
         if self.guess(left)[1] <= wanted:
             return first
         if self.guess(right)[1] >= wanted:

@@ -89,8 +89,8 @@ def _read_one(model: Any, schema: StatedSchema, target: _Target, grid: int, mete
     names: list[str] = []
     curved: Curves = ()
     if smooth:
-        names, curved, doubled = read_activations(model["activations"], [len(bias) for _, bias in stack[:-1]])
-        weights, biases = with_logistic(weights, biases, doubled, grid)
+        names, curved, doubled = read_activations(model["activations"], [len(bias) for _, bias in stack[:-1]], meter)
+        weights, biases = with_logistic(weights, biases, doubled, grid, meter)
     network = exponents, weights, biases, columns_of(schema, weights[0], meter)
     sizes = ", ".join(str(len(bias)) for _, bias in stack[:-1]) or "no hidden neurons"
     words = f"Network: {len(schema.columns)} inputs, hidden layers of {sizes}"

@@ -20,6 +20,11 @@ from .schema import StatedNumeric, StatedSchema
 Rows = list[list[Fraction]]
 Layer = tuple[Rows, list[Fraction]]
 
+ZERO = Fraction(0)
+"""One for all: most weights of what is passed on are 0."""
+BITS_PASSED_ON = 256
+"""What a weight of what is passed on takes: places in rows of fractions, and in rows and columns of integers."""
+
 
 def read_reconstruction(model: Any, schema: StatedSchema, meter: CheckBudget) -> tuple[list[Layer], str]:
     """The layers of the error's network, exactly; and what it is in words."""
@@ -39,7 +44,7 @@ def read_reconstruction(model: Any, schema: StatedSchema, meter: CheckBudget) ->
         found = [*hidden, both, ([[Fraction(-1)] * (2 * size)], [Fraction(most)])]
     else:
         ends = [b - Fraction(most) for b in both[1]]
-        found = [*hidden, ([*both[0], [Fraction(0)] * len(weight[0])], [*ends, Fraction(0)])]
+        found = [*hidden, ([*both[0], [ZERO] * len(weight[0])], [*ends, Fraction(0)])]
     sizes = ", ".join(str(len(bias)) for _, bias in stack[:-1]) or "no hidden neurons"
     return found, f"The {model['norm']} error of an autoencoder, at most {most!r}: hidden layers of {sizes}"
 
@@ -62,8 +67,8 @@ def _differences(
     for k, (weight, bias) in enumerate(stack):
         rows, ends = [[Fraction(w) for w in row] for row in weight], [Fraction(b) for b in bias]
         for row in rows:
-            meter.keep(128 * (len(row) + size))
-        meter.keep(128 * size * (len(rows[0]) + size))
+            meter.keep(BITS_PASSED_ON * (len(row) + size))
+        meter.keep(BITS_PASSED_ON * size * (len(rows[0]) + size))
         if last == 0:
             found.append(([_with(row, i, -1) for i, row in enumerate(rows)], ends))
         elif k == last:
@@ -72,14 +77,14 @@ def _differences(
         elif k == 0:
             found.append(([*rows, *(_unit(size, i, 1) for i in range(size))], [*ends, *(-v for v in least)]))
         else:
-            passed = [[Fraction(0)] * len(rows[0]) + _unit(size, i, 1) for i in range(size)]
-            beside = [row + [Fraction(0)] * size for row in rows]
-            found.append(([*beside, *passed], ends + [Fraction(0)] * size))
+            passed = [[ZERO] * len(rows[0]) + _unit(size, i, 1) for i in range(size)]
+            beside = [row + [ZERO] * size for row in rows]
+            found.append(([*beside, *passed], ends + [ZERO] * size))
     return found
 
 
 def _unit(size: int, i: int, value: int) -> list[Fraction]:
-    return [Fraction(value if j == i else 0) for j in range(size)]
+    return [*(ZERO,) * i, Fraction(value), *(ZERO,) * (size - i - 1)]
 
 
 def _with(row: list[Fraction], i: int, more: int) -> list[Fraction]:

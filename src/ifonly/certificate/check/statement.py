@@ -242,7 +242,7 @@ class Statement:
             hidden = [
                 curved[j].values(low, high, bits) if j in curved
                 else (max(low, 0) << unit >> bits, -(-max(high, 0) << unit >> bits))
-                for j, (low, high) in enumerate(ends)
+                for j, (low, high) in enumerate(ticking(ends, self.meter))
             ]  # fmt: skip
             bits, shift = unit + self.exponents[k], unit - self.grid
             biases = [b << shift if shift >= 0 else b >> -shift for b in self.biases[k]]

@@ -1183,11 +1183,12 @@ function whereSteep(wanted, [a, b], [left, right], slopeAt, P) {
 }
 
 /** The activations of a layer: a curve per neuron that is no ReLU, and the neurons with tanh, for which s stands. */
-function readLayerActivations(value, width) {
-  const parts = Array.isArray(value) ? value.map((pair) => listed(pair, "an activation of some neurons", 2)).map(([one, count]) => [one, index(count, "how many neurons have an activation", 1, width)]) : [[value, width]];
+function readLayerActivations(value, width, budget) {
+  const parts = Array.isArray(value) ? value.map((pair) => { budget.tick(); return listed(pair, "an activation of some neurons", 2); }).map(([one, count]) => [one, index(count, "how many neurons have an activation", 1, width)]) : [[value, width]];
   const curves = new Map(), doubled = new Set();
   let i = 0;
   for (const [one, count] of parts) {
+    budget.tick();
     const { name, curve } = readActivation(one);
     for (const end = i + count; i < end && i <= width; i++) {
       if (curve !== null) curves.set(i, curve);
@@ -1365,7 +1366,7 @@ function readOne(model, schema, target, P, budget, planes) {
   if (kind === "smooth") {
     const stack = readLayers(model, schema.columns.length, budget, "activations"), given = listed(model.get("activations"), "the activations", stack.length - 1);
     if (given.length === 0) refuse("a network with activations has hidden layers");
-    const found = asked(stack.at(-1).bias.length), read = given.map((one, k) => readLayerActivations(one, stack[k].bias.length));
+    const found = asked(stack.at(-1).bias.length), read = given.map((one, k) => readLayerActivations(one, stack[k].bias.length, budget));
     return { ...made(inWholeNumbers(stack, found, schema, P, budget, read.map((one) => one.doubled)), null, found, null), curved: read.map((one) => one.curves) };
   }
   if (kind === "reconstruction") {
