@@ -167,26 +167,13 @@ class Splitting:
         return ["option", item.feature, self.region.corner[item.feature]]
 
     def _number_split(self, item: Item, y: NDArray[np.float64], exact: bool) -> list[Any] | None:
-        region, statement, g = self.region, self.region.statement, item.feature
-        value, base, one = float(y[item.first]), region.corner[g], 2.0**statement.grid
-        step, grid = statement.domains[g].step, statement.domains[g].steps
-        if step:
-            steps = value * one / step
-            if not exact or abs(steps - round(steps)) > 1e-9:
-                at = base + math.floor(steps) * step
-                at = max(min(at, base + item.up - step), base - item.down)
-                return ["number", g, on_grid(statement, at / 2**statement.grid)]
-        elif grid is not None:
-            at = base + math.floor(value * one)
-            down, up = grid.down(at), grid.up(at)
-            near = min((abs(end - at) for end in (down, up) if end is not None), default=0)
-            if not exact or near > 1e-9 * float(grid.step) * one:
-                low, high = base - item.down, base + item.up
-                at = down if down is not None and low <= down < high else low
-                return ["number", g, _not_below(at, statement.grid).hex()]
-        elif item.jump and exact and abs(value) > 1e-12:
+        statement, g, value = self.region.statement, item.feature, float(y[item.first])
+        if statement.domains[g].coarse:
+            base = self.region.corner[g]
+            return _step_split(statement, g, value, (base - item.down, base, base + item.up), exact=exact)
+        if item.jump and exact and abs(value) > 1e-12:
             return ["change", g]
-        elif item.rate != item.rate_down and item.up and item.down and (not exact or abs(value) > 1e-12):
+        if item.rate != item.rate_down and item.up and item.down and (not exact or abs(value) > 1e-12):
             return ["number", g, (0.0).hex()]  # floating point takes the cheaper direction for both
         return None
 
@@ -267,6 +254,33 @@ def split_of_solution(relaxed: FloatRelaxed, extent: Extent, radius: int | None)
         shares = y[start : start + len(statement.option_costs[g])]
         if len(options) > 1 and bool(((shares > 1e-9) & (shares < 1.0 - 1e-9)).any()):
             return ["option", g, min(options, key=statement.option_costs[g].__getitem__)]
+    for g, (start, low, high) in enumerate(zip(starts, extent.low, extent.high, strict=True)):
+        if statement.domains[g].coarse and low < high:
+            ends = low, max(low, min(high, 0)), high
+            if (found := _step_split(statement, g, float(y[start]), ends, exact=True)) is not None:
+                return found
+    return None
+
+
+def _step_split(
+    statement: Statement, g: int, value: float, ends: tuple[int, int, int], *, exact: bool
+) -> list[Any] | None:  # fmt: skip
+    """Of a number with steps, below where it lies in the solution, `value` from the second of `ends`: the least
+    change, the corner's and the largest. `exact`: only where it lies between two steps."""
+    (low, base, high), one = ends, 2.0**statement.grid
+    step, grid = statement.domains[g].step, statement.domains[g].steps
+    if step:
+        steps = value * one / step
+        if not exact or abs(steps - round(steps)) > 1e-9:
+            at = max(min(base + math.floor(steps) * step, high - step), low)
+            return ["number", g, on_grid(statement, at / 2**statement.grid)]
+    elif grid is not None:
+        at = base + math.floor(value * one)
+        down, up = grid.down(at), grid.up(at)
+        near = min((abs(end - at) for end in (down, up) if end is not None), default=0)
+        if not exact or near > 1e-9 * float(grid.step) * one:
+            at = down if down is not None and low <= down < high else low
+            return ["number", g, _not_below(at, statement.grid).hex()]
     return None
 
 

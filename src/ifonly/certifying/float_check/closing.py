@@ -7,15 +7,15 @@ import math
 import numpy as np
 from numba import njit
 
+from ifonly.certifying.float_check.game import add_answer, begin_game, mix_answers
 from ifonly.certifying.float_check.layout import (
     ACT,
+    ANSWERS,
     BIAS_AT,
     CONSTANT,
-    DIRECTIONS,
     DOWN,
     FIRST,
     FORCED,
-    HALVINGS,
     HEAD,
     INNER,
     IS_CHOICE,
@@ -121,48 +121,29 @@ def _at(w, r, width):
 
 
 @njit(**ONCE)
-def _multipliers(q, w, rows, items, budget, m, trial):
-    """Look for multipliers m whose combination is negative everywhere: exact line searches towards the worst row.
+def _multipliers(q, w, rows, items, budget, m):
+    """Look for multipliers m whose combination is negative everywhere: those that are best against the answers so far.
 
-    Returns True when they are found; Y then or otherwise holds the last answer to them.
+    Returns True when they are found; Y is otherwise a mixture of the answers that obeys the rows, where there is one.
     """
-    width = w.I[FIRST, items]
-    value = _value(q, w, rows, items, budget, m)
-    for _ in range(DIRECTIONS):
+    width, shift, lowest = w.I[FIRST, items], 0.0, math.inf
+    for r in range(rows):
+        shift = max(shift, w.R[SLACK, r])
+    shift += 2.0 + items
+    begin_game(w, rows)
+    for k in range(ANSWERS):
+        value = _value(q, w, rows, items, budget, m)
         if value < 0.0:
             return True
-        worst, least = -1, -1e-13
+        lowest = min(lowest, value)
+        for t in range(width):
+            w.answers[k, t] = w.F[Y, t]
         for r in range(rows):
-            p = _at(w, r, width)
-            if p < least:
-                worst, least = r, p
-        if worst < 0:  # Y obeys every row: no multipliers help
-            return False
-        low, high, best = 0.0, 1.0, value
-        for _ in range(HALVINGS):
-            share = 0.5 * (low + high)
-            for r in range(rows):
-                trial[r] = (1.0 - share) * m[r] + (share if r == worst else 0.0)
-            now = _value(q, w, rows, items, budget, trial)
-            best = min(best, now)
-            if now < 0.0:
-                for r in range(rows):
-                    m[r] = trial[r]
-                return True
-            slope = _at(w, worst, width)
-            for r in range(rows):
-                if m[r] > 0.0:
-                    slope -= m[r] * _at(w, r, width)
-            if slope < 0.0:
-                low = share
-            else:
-                high = share
-        for r in range(rows):
-            m[r] = (1.0 - low) * m[r] + (low if r == worst else 0.0)
-        now = _value(q, w, rows, items, budget, m)
-        if low == 0.0 or now > value - 1e-9 * abs(value):
-            return False
-        value = now
+            w.R[TRIAL, r] = shift + w.R[SLACK, r] + _at(w, r, width)
+        level = add_answer(w, k + 1, rows) - shift
+        if not (level < -1e-13 and lowest - level > 1e-10 * abs(level)):
+            break
+    mix_answers(w, rows, width, w.F[Y])
     return False
 
 
@@ -267,7 +248,7 @@ def _close(q, w, d, items, budget, log, at):
     for r in range(MOST_ROWS):
         m[r] = m[r] / total if total > 0.0 else 1.0 if r == kept else 0.0
     for _ in range(REFINED if rows > 1 else 0):
-        if _multipliers(q, w, rows, items, budget, m, w.R[TRIAL]):
+        if _multipliers(q, w, rows, items, budget, m):
             return rows
         _set_pattern(q, w, width)
         more = _add_sides(q, w, d, _add_conditions(q, w, rows, F[PATTERN], width), F[PATTERN], width, True)

@@ -47,8 +47,8 @@ FARTHEST = 1e6
 MOST_ROWS, MOST_HINTS = 48, 24
 REFINED = 4
 """Rounds of rows with the slopes of the present solution."""
-DIRECTIONS, HALVINGS = 24, 26
-"""Of the search for multipliers."""
+ANSWERS = 40
+"""Of a region to multipliers, at most."""
 
 # rows of ProofQuestion.index, ProofQuestion.price, Work.F, Work.R, Work.I
 CHOICE, START, SIZES, WEIGHT_AT, BIAS_AT, LITERALS = 0, 1, 2, 3, 4, 5
@@ -113,6 +113,11 @@ class Work(NamedTuple):
     """(row, hidden neuron): slopes."""
     doubtful: Bytes
     """(1): something about the present node was decided by a narrow margin; exact arithmetic should look at it."""
+    tableau: Floats
+    names: Ints
+    """(2, line or column): the variables of the tableau: rows, then answers."""
+    answers: Floats
+    """(answer, compact column)."""
 
 
 def new_buffers(width: int) -> tuple[Floats, Ints]:

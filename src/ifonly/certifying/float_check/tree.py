@@ -12,6 +12,7 @@ from ifonly.certifying.float_check.closing import close
 from ifonly.certifying.float_check.layout import (
     ACT,
     ALLOCATING,
+    ANSWERS,
     CHOICE,
     CLOSED,
     COLUMN,
@@ -111,6 +112,8 @@ def new_work(q, columns, hidden, features, deep):
         np.zeros((deep, hidden), dtype=np.uint8), np.zeros((MOST_ROWS + 1, columns)),
         np.zeros((MULTIPLIER_ROWS, MOST_ROWS + 1)), np.zeros((3, MOST_ROWS + 1), dtype=np.int64),
         np.zeros((MOST_ROWS + 1, hidden), dtype=np.uint8), np.zeros(1, dtype=np.uint8),
+        np.zeros((ANSWERS + 1, MOST_ROWS + 1)), np.zeros((2, ANSWERS + MOST_ROWS + 1), dtype=np.int64),
+        np.zeros((ANSWERS, columns)),
     )  # fmt: skip
 
 
