@@ -35,19 +35,34 @@ class Narrowing:
         self.costs = rules.cells.costs
         self.step = np.where(clauses.whole, self.costs.step, 0.0)
 
-    def nearest(self, inside: People) -> NearestInBox | None:
-        """The nearest row in the only person's domains that all rules admit; None where clauses do not tell."""
+    def nearest(self, inside: People, below: float = math.inf) -> NearestInBox | None:
+        """The nearest row in the only person's domains that all rules admit, if one is nearer than a distance; None
+        where clauses do not tell."""
         factual, box = inside.factual[0], (inside.lower[0].copy(), inside.upper[0].copy(), inside.allowed[0].copy())
         lower = math.inf
         # what rounding may take from a sum is left in the box: on no grid, its end may lie that far beyond a rule
-        for constant in (self.cell_rules.constant, self.clauses.constant):
+        for constant in (self.cell_rules.constant, self.clauses.inner):
             point = self._point(factual, box, constant, inside)
             if point is None:
                 return NO_ROW if lower == math.inf else None
             lower = min(lower, float(self.rules.question.measure.between(factual, point)))
-            if self.rules.admits(factual, point):
-                return NearestInBox(point, lower)
+            if lower >= below:
+                return NearestInBox(None, lower)
+            row = self.rules.completed(point)
+            if row is not point and not self._near_enough(inside, row, lower):
+                continue
+            if self.rules.admits(factual, row):
+                return NearestInBox(row, lower)
         return None
+
+    def _near_enough(self, inside: People, row: Floats, lower: float) -> bool:
+        """Is what follows in the box, and the row as near as rows of it can be?"""
+        number, start = self.costs.numeric, self.costs.start
+        choice = np.flatnonzero(~number)
+        within = ((inside.lower[0] <= row) & (row <= inside.upper[0]))[number].all()
+        allowed = inside.allowed[0, start[choice] + row[choice].astype(np.intp)].all()
+        cost = float(self.rules.question.measure.between(inside.factual[0], row))
+        return bool(within and allowed and self.rules.tolerances.close(lower, cost))
 
     def _point(
         self, factual: Floats, box: tuple[Floats, Floats, NDArray[np.bool_]], constant: Floats, inside: People

@@ -92,8 +92,8 @@ class TreeSearch:
         """The nearest row in these domains that rules admit and networks accept, if one is nearer than a distance."""
         rules = self.packed.rules
         assert rules is not None
-        if rules.networks is None and rules.space is None:
-            known = self.narrowing.nearest(inside)
+        if rules.networks is None:
+            known = self.narrowing.nearest(inside, below)
             if known is not None:
                 point = known.point if known.lower < below else None
                 lower = known.lower if known.point is None else min(known.lower, below)
