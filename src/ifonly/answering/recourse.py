@@ -257,9 +257,10 @@ class RecourseAnswerer:
         changed = found.point != point
         acted = frozenset(g for g in causes.order if changed[g])
         rows, inside = causes.followed(found.point[None, :], changed[None, :], causes.noise(point[None, :]))
-        scores = found.scores
-        if (rows[0] != found.point).any():
-            scores = self._scores(resolved, point, rows[0], query) if inside.all() else None
+        if not inside.all():
+            return nothing, acted
+        judged = bool((rows[0] == found.point).all())
+        scores = found.scores if judged else self._scores(resolved, point, rows[0], query)
         if scores is None:
             return nothing, acted
         cost = with_fees(query.measure, len(self.schema), found.upper, self._fees(causes, query, acted))
