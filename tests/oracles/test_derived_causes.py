@@ -38,12 +38,16 @@ def asked(seed: int) -> Any:
     fitted = RandomForestClassifier(5, max_depth=3, random_state=seed).fit(schema.encode(points), labels)
     model, point = import_model(fitted, schema), points[int(rng.integers(150))]
     other = model.classes[1 - int(model.decide(model.scores(point[None, :]))[0])]
-    return Explainer(model).using(reasons=False).recourse(
-        schema.row(point),
-        causes,
-        target=ClassTarget(other),
-        distance=Distance(str(rng.choice(["l1", "l2", "linf"]))),
-        constraints=[COUNT],
+    return (
+        Explainer(model)
+        .using(reasons=False)
+        .recourse(
+            schema.row(point),
+            causes,
+            target=ClassTarget(other),
+            distance=Distance(str(rng.choice(["l1", "l2", "linf"]))),
+            constraints=[COUNT],
+        )
     )
 
 

@@ -138,7 +138,9 @@ class RuleClauses:
             else:
                 allowed = rules.options_of(people, g)
                 np.maximum.at(row, rules.cells.classes(g)[allowed], weight[allowed])
-        return Clauses(self.clause_at, self.term_at, self.feature, largest, np.where(self._ties, self._with_slack, self.constant))
+        return Clauses(
+            self.clause_at, self.term_at, self.feature, largest, np.where(self._ties, self._with_slack, self.constant)
+        )
 
 
 def _clauses(rule: RowRule, columns: UnrolledColumns) -> Iterable[Sequence[tuple[Literal, float]]]:
