@@ -118,8 +118,8 @@ def test_first_rows_and_narrowed_boxes_change_no_answer(block: int, monkeypatch:
         around.append(self.found is not None)
         return claim
 
-    def counted_nearest(self, inside):
-        known = nearest(self, inside)
+    def counted_nearest(self, inside, below):
+        known = nearest(self, inside, below)
         narrowed.append(known is not None)
         return known
 

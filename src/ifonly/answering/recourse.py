@@ -25,7 +25,6 @@ from ifonly.answering.answerer import Answerer
 from ifonly.answering.branching import Spent
 from ifonly.answering.leaf_bounds import TreeLeaves
 from ifonly.answering.prepared_methods import prepared_cache
-from ifonly.answering.proposals import accepted
 from ifonly.answering.reasons import find_reasons
 from ifonly.answering.runner import QueryRunner
 from ifonly.answering.values import Batch, CheckedResult, Floats, ResolvedTarget, SearchSettings
@@ -40,7 +39,7 @@ from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.missing import without_imputable
 from ifonly.problem.parts import UnrolledColumns
 from ifonly.resources import LimitReached, limited
-from ifonly.results import Answer, Claim, Limits, NoneExists, Reasons
+from ifonly.results import Answer, Claim, Limits, NoneExists, Reasons, check_witnesses
 from ifonly.results.answer import Change
 from ifonly.results.recourse import Intervention, Recourse
 from ifonly.tolerances import Tolerances
@@ -258,12 +257,25 @@ class RecourseAnswerer:
         changed = found.point != point
         acted = frozenset(g for g in causes.order if changed[g])
         rows, inside = causes.followed(found.point[None, :], changed[None, :], causes.noise(point[None, :]))
-        if not inside.all() or not accepted(self.answerer, query, point[None, :], rows)[0]:
+        if not inside.all():
+            return nothing, acted
+        judged = bool((rows[0] == found.point).all())
+        scores = found.scores if judged else self._scores(resolved, point, rows[0], query)
+        if scores is None:
             return nothing, acted
         cost = with_fees(query.measure, len(self.schema), found.upper, self._fees(causes, query, acted))
         claim = Claim(point=rows[0], lower=0.0, method=found.claim.method)
-        scores = self.answerer.model.scores(rows)[0]
         return FoundAction(CheckedResult(claim, cost, scores), acted), acted
+
+    def _scores(self, resolved: ResolvedTarget, point: Floats, row: Floats, query: Query) -> Floats | None:
+        """What the model says of a row that is as asked, by one call; None where it is not."""
+        runner = self.answerer.runner
+        for target in resolved.alternatives:
+            question = runner.solver.question(target, runner.split(query).plain)
+            checked = check_witnesses(question, point[None, :], row[None, :])
+            if not checked.rejected:
+                return checked.scores[0]
+        return None
 
     # size: what a set is asked with
     def _on_set(

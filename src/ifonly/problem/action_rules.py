@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.causes.causal_model import value_ends
 from ifonly.problem.action_regions import RegionTie
 from ifonly.problem.actions import WITHIN, ActionSpace
+from ifonly.problem.composed_rule import ComposedRule
+from ifonly.problem.elimination import Elimination
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.schema import Schema
 
@@ -132,12 +135,47 @@ class BetweenEnds(FollowingRule):
         return f"{self.space.rows_schema.names[self.place]} is in the box"
 
 
-def in_boxes(constraints: Sequence[Any]) -> tuple[tuple[Any, ...], ActionSpace | None]:
+@dataclass(frozen=True, eq=False)
+class FollowingValues:
+    """What follows in the rows that are searched, whose derived features may be eliminated."""
+
+    space: ActionSpace
+    elimination: Elimination | None
+
+    def completed(self, point: Floats) -> Floats:
+        """The row with what follows from its causes, which costs nothing."""
+        if self.elimination is None:
+            return self.space.completed(point)
+        action = self.space.completed(self.elimination.rows(point[None, :])[0])
+        return np.asarray(self.elimination.reduced(action[None, :])[0])
+
+    @cached_property
+    def ends(self) -> tuple[tuple[int, int, list[int]], ...]:
+        """Of each real number that follows: its place among actions, its own and that of its ends where it is
+        searched."""
+        kept = range(len(self.space.schema)) if self.elimination is None else self.elimination.kept
+        at = {g: k for k, g in enumerate(kept)}
+        return tuple((g, at[g], [at[end] for end in both]) for g, both in self.space.ends.items())
+
+
+def as_tied(one: Any) -> tuple[TiedValue, Elimination | None] | None:
+    """The tie that a constraint is, also where derived features are eliminated from it."""
+    if isinstance(one, TiedValue):
+        return one, None
+    if isinstance(one, ComposedRule) and isinstance(one.rule, TiedValue) and isinstance(one.map, Elimination):
+        return one.rule, one.map
+    return None
+
+
+def in_boxes(constraints: Sequence[Any]) -> tuple[tuple[Any, ...], FollowingValues | None]:
     """The constraints of a question to trees, as they are asked in boxes of cells; and where they are about actions,
-    the rows that follow."""
-    ties = [one for one in constraints if isinstance(one, TiedValue)]
+    what follows."""
+    ties = [found for one in constraints if (found := as_tied(one)) is not None]
     if not ties:
         return tuple(constraints), None
-    space = ties[0].space
-    kept = [one for one in constraints if one not in ties and getattr(one, "feature", None) not in space.end_names]
-    return (*kept, *((BetweenEnds if one.place in space.boxed else TiedValue)(space, one.place) for one in ties)), space
+    follow = FollowingValues(ties[0][0].space, ties[0][1])
+    ends = follow.space.end_names
+    kept = [one for one in constraints if as_tied(one) is None and getattr(one, "feature", None) not in ends]
+    boxed = [BetweenEnds(one.space, one.place) if one.place in one.space.boxed else one for one, _ in ties]
+    fewer = follow.elimination
+    return (*kept, *(one if fewer is None else ComposedRule(one, fewer) for one in boxed)), follow

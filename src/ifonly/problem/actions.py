@@ -47,7 +47,7 @@ from ifonly.model.smooth import SmoothNetwork
 from ifonly.problem.action_regions import EXTRA, RegionTie, region_ties
 from ifonly.problem.composed_rule import last_of
 from ifonly.problem.lowering import unrolling
-from ifonly.problem.parts import Part, UnrolledColumns
+from ifonly.problem.parts import Literal, Part, UnrolledColumns
 from ifonly.problem.rule import RowRule
 from ifonly.schema import Binary, Categorical, Feature, Numeric, Ordinal, Real, Schema
 
@@ -323,6 +323,22 @@ class ActionSpace:
         """That the number of a feature that follows is within half a step of its unknown, or between its ends."""
         return self._tied(self.unknown.index(g))
 
+    def tie_bounds(self, g: int) -> list[tuple[Literal, float]]:
+        """Linear inequalities between the unknown of a feature that follows and the action, each with what rounding and
+        settling can add to it; none where it does not follow linearly."""
+        parts, start = self.tie_parts(g), UnrolledColumns(self.schema).start
+        if any(len(part.layers) > 1 for part in parts):
+            return []
+        found = []
+        for part in parts:
+            weight, bias = part.layers[0]
+            own = weight[0].copy()
+            for end in self.ends.get(g, ()):  # in its place, the unknown itself
+                own[start[g]] += own[start[end]]
+                own[start[end]] = 0.0
+            found.append((Literal(own, float(bias[0])), self._drift(g)))
+        return found
+
     def region_parts(self, k: int) -> Sequence[Part]:
         """That the causes are in their region of partition k."""
         return self._tied(len(self.unknown) + k)
@@ -361,14 +377,22 @@ class ActionSpace:
         start = UnrolledColumns(self.rows_schema).start
         result = np.zeros(int(start[-1]))
         for g in self.following:
-            if g in self.tied:
-                continue
-            equation = self.causes.compiled[g]
-            result[start[g]] = 2.0 * self.causes.snaps[g]
-            if equation.trees is None:  # in a region, trees are constant
-                own = [result[int(start[p]) : int(start[p + 1])] for p in equation.places.tolist()]
-                result[start[g]] += float(equation.gains @ np.concatenate(own))
+            if g not in self.tied:
+                result[start[g]] = 2.0 * self.causes.snaps[g] + self._passed_on(g, result)
         return result
+
+    def _passed_on(self, g: int, deviation: Floats) -> float:
+        """How far those of its causes move a feature that follows."""
+        equation, start = self.causes.compiled[g], UnrolledColumns(self.rows_schema).start
+        if equation.trees is not None:  # in a region, trees are constant
+            return 0.0
+        own = [deviation[int(start[p]) : int(start[p + 1])] for p in equation.places.tolist()]
+        return float(equation.gains @ np.concatenate(own))
+
+    def _drift(self, g: int) -> float:
+        """How far the number that a feature follows by can be from the network's."""
+        settled = 0.0 if g in self.tied else 2.0 * self.causes.snaps[g]
+        return settled + self._passed_on(g, self.deviation)
 
 
 def _one_hot(feature: Feature) -> Any:

@@ -133,6 +133,10 @@ class Elimination:
             for clause in rule.clauses(old.schema)
         ]
 
+    def literal_of(self, one: Literal) -> Literal:
+        """An inequality about rows of the original, about those of the reduced schema."""
+        return Literal(one.weight @ self.unrolled, one.constant)
+
     @cached_property
     def unrolled(self) -> Floats:
         """The matrix from unrolled columns of the reduced schema to those of the original."""

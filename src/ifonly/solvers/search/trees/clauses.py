@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.problem import Question
+from ifonly.problem.action_rules import as_tied
 from ifonly.problem.composed_rule import ComposedRule
 from ifonly.problem.costs import People
 from ifonly.problem.elimination import Elimination
@@ -34,6 +35,7 @@ NO_RULES = CellRules(
     np.zeros(0), np.zeros(0), np.zeros(1, dtype=np.int64), np.zeros(0),
 )  # fmt: skip
 OPTIONS = 64
+NO_TIE = -1.0
 LACKING, SHARE = 1e-9, 2.0**-40
 """Clauses are about whole numbers or scaled to the size of 1: what lacks less than this, and this share of the largest
 that the sum can be, may be rounding."""
@@ -50,6 +52,8 @@ class RuleClauses:
     weight: tuple[Floats, ...]
     """(term): the weights of the columns of its feature."""
     constant: Floats
+    room: Floats
+    """(inequality): of those that tie what follows to its causes, what settling can add to the sum; of others, -1."""
 
     @classmethod
     def of(cls, question: Question) -> RuleClauses:
@@ -57,31 +61,45 @@ class RuleClauses:
         feature: list[int] = []
         weights: list[Floats] = []
         constant: list[float] = []
+        room: list[float] = []
         for rule in question.rules:
             for clause in _clauses(rule, columns):
-                for one in clause:
+                for one, added in clause:
                     touched = np.flatnonzero(np.logical_or.reduceat(one.weight != 0.0, columns.start[:-1]))
                     for g in touched.tolist():
                         feature.append(g)
                         weights.append(one.weight[columns.start[g] : columns.start[g + 1]])
                     constant.append(one.constant)
+                    room.append(added)
                     term_at.append(len(feature))
                 clause_at.append(len(constant))
         clauses, terms, features = (np.array(some, dtype=np.int64) for some in (clause_at, term_at, feature))
-        return cls(question, clauses, terms, features, tuple(weights), np.array(constant, dtype=np.float64))
+        return cls(question, clauses, terms, features, tuple(weights), np.array(constant), np.array(room))
+
+    @cached_property
+    def slack(self) -> Floats:
+        """(inequality): what rounding may take from its sum."""
+        low, high = UnrolledColumns(self.question.schema).ends
+        start, size = UnrolledColumns(self.question.schema).start, np.abs(self.constant)
+        for i, (first, end) in enumerate(zip(self.term_at[:-1].tolist(), self.term_at[1:].tolist(), strict=True)):
+            for g, weight in zip(self.feature[first:end].tolist(), self.weight[first:end], strict=True):
+                here = slice(int(start[g]), int(start[g + 1]))
+                size[i] += float((np.abs(weight) * np.maximum(np.abs(low[here]), np.abs(high[here]))).max())
+        return np.asarray(SHARE * size + np.where(self._ties, self.room, LACKING))
+
+    @property
+    def _ties(self) -> NDArray[np.bool_]:
+        return np.asarray(self.room >= 0.0)
+
+    @cached_property
+    def inner(self) -> Floats:
+        """The constants with which a nearest point is looked for: what follows from causes keeps clear of ends."""
+        return np.where(self._ties, self.constant - self.slack, self.constant)
 
     @cached_property
     def _with_slack(self) -> Floats:
         """The constants, with what rounding may take from the sums."""
-        low, high = UnrolledColumns(self.question.schema).ends
-        start, result = UnrolledColumns(self.question.schema).start, self.constant.copy()
-        for i, (first, end) in enumerate(zip(self.term_at[:-1].tolist(), self.term_at[1:].tolist(), strict=True)):
-            size = abs(float(result[i]))
-            for g, weight in zip(self.feature[first:end].tolist(), self.weight[first:end], strict=True):
-                here = slice(int(start[g]), int(start[g + 1]))
-                size += float((np.abs(weight) * np.maximum(np.abs(low[here]), np.abs(high[here]))).max())
-            result[i] += LACKING + SHARE * size
-        return result
+        return self.constant + self.slack
 
     @cached_property
     def _weights(self) -> tuple[NDArray[np.int64], Floats]:
@@ -120,15 +138,23 @@ class RuleClauses:
             else:
                 allowed = rules.options_of(people, g)
                 np.maximum.at(row, rules.cells.classes(g)[allowed], weight[allowed])
-        return Clauses(self.clause_at, self.term_at, self.feature, largest, self.constant)
+        return Clauses(
+            self.clause_at, self.term_at, self.feature, largest, np.where(self._ties, self._with_slack, self.constant)
+        )
 
 
-def _clauses(rule: RowRule, columns: UnrolledColumns) -> Iterable[Sequence[Literal]]:
+def _clauses(rule: RowRule, columns: UnrolledColumns) -> Iterable[Sequence[tuple[Literal, float]]]:
+    """Clause by clause the inequalities, each with its `room`."""
+    found: Iterable[Sequence[Literal]] = []
+    if (tied := as_tied(rule)) is not None:
+        tie, fewer = tied
+        bounds = tie.space.tie_bounds(tie.place)
+        return [[(one if fewer is None else fewer.literal_of(one), room)] for one, room in bounds]
     if isinstance(rule, Rule):
-        return [literals(columns, clause) for clause in rule.clauses(columns.schema)]
-    if isinstance(rule, ComposedRule) and isinstance(rule.map, Elimination) and isinstance(rule.rule, Rule):
-        return rule.map.clauses_of(rule.rule, columns)
-    return []
+        found = [literals(columns, clause) for clause in rule.clauses(columns.schema)]
+    elif isinstance(rule, ComposedRule) and isinstance(rule.map, Elimination) and isinstance(rule.rule, Rule):
+        found = rule.map.clauses_of(rule.rule, columns)
+    return [[(one, NO_TIE) for one in clause] for clause in found]
 
 
 def _begun(sizes: Any) -> NDArray[np.int64]:

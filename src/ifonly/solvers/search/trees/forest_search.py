@@ -95,6 +95,9 @@ class ForestSearch(TreeSearch):
             return self._claim(0.0, self.limits.stop(reached))
         if stopped := self._stopped(self.spent_seconds, self.spent_nodes):  # some row is worth a little more
             return self._claim(0.0, stopped)
+        if self.cutoff < math.inf and packed.rules is not None and packed.rules.follow is not None:
+            self.state.number[BEST] = self.cutoff  # of a row near trees alone, what follows is elsewhere
+            return self._search()
         features = len(self.forest.choice)
         with Deadline(self.person.halt, self._seconds_left()):
             cost = self.packed.kernels.now.some_point(
@@ -335,7 +338,7 @@ class ForestSearch(TreeSearch):
         near = rules.completed(self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]])
         if not rules.admits(self.people.factual[self.i], near):
             return False
-        if rules.space is not None:
+        if rules.follow is not None:
             return self._registered(near, bound)
         self._improved(near, bound)  # the kernel has added up its leaves
         return True

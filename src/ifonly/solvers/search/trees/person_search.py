@@ -92,8 +92,8 @@ class TreeSearch:
         """The nearest row in these domains that rules admit and networks accept, if one is nearer than a distance."""
         rules = self.packed.rules
         assert rules is not None
-        if rules.networks is None and rules.space is None:
-            known = self.narrowing.nearest(inside)
+        if rules.networks is None:
+            known = self.narrowing.nearest(inside, below)
             if known is not None:
                 point = known.point if known.lower < below else None
                 lower = known.lower if known.point is None else min(known.lower, below)
@@ -102,9 +102,8 @@ class TreeSearch:
 
     @cached_property
     def narrowing(self) -> Narrowing:
-        packed = self.packed
-        assert packed.rules is not None
-        return Narrowing(packed.rules, packed.clauses, self.rules, packed.kernels.now, packed.tolerances)
+        assert self.packed.rules is not None
+        return Narrowing(self.packed.rules, self.packed.clauses, self.rules, self.packed.kernels.now)
 
     def _rest(self) -> Limits:
         """What is left of the limits."""

@@ -39,12 +39,12 @@ class RuledBoxes:
     that is admitted by the rules and accepted by the networks."""
 
     def __init__(self, question: Question, networks: Question | None, cells: Cells, tolerances: Tolerances) -> None:
-        self.question, self.networks, self.cells = question, networks, cells
+        self.question, self.networks, self.cells, self.tolerances = question, networks, cells, tolerances
         asked = networks
         if asked is None:
             asked = replace(question, model=always_accepting(question.schema), target=ClassTarget(1))
-        constraints, self.space = in_boxes(question.constraints)
-        if self.space is not None:
+        constraints, self.follow = in_boxes(question.constraints)
+        if self.follow is not None:
             asked = replace(asked, constraints=constraints)
         self.solver = SearchSolver(lowered=lower(asked, simplify=True), tolerances=tolerances, table=None)
         self.solver.packed.kernels.prepare()
@@ -52,7 +52,7 @@ class RuledBoxes:
 
     def completed(self, point: Floats) -> Floats:
         """The row with what follows from its causes, which costs nothing."""
-        return point if self.space is None else self.space.completed(point)
+        return point if self.follow is None else self.follow.completed(point)
 
     def admits(self, factual: Floats, point: Floats) -> bool:
         """Is a row admitted by all constraints, and accepted by the networks under every rounding?"""
@@ -91,9 +91,9 @@ class RuledBoxes:
                 classes = self.cells.classes(g)
                 inside = (left[g, classes >> 6] >> (classes & 63).astype(np.uint64)) & np.uint64(1) != 0
                 allowed[0, self._columns(g)] &= inside
-        if self.space is not None:
-            for g, both in self.space.ends.items():
-                ends = self.space.ends_of(g, owns[g], float(lower[0, g]), float(upper[0, g]))
+        if self.follow is not None:
+            for place, g, both in self.follow.ends:
+                ends = self.follow.space.ends_of(place, owns[g], float(lower[0, g]), float(upper[0, g]))
                 lower[0, both] = upper[0, both] = ends
         return replace(people, lower=lower, upper=upper, allowed=allowed)
 
