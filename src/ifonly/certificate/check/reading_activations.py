@@ -86,7 +86,8 @@ def with_logistic(
             constants[k] = tuple(b << (i in twice) for i, b in enumerate(constants[k]))
             above = rows[k + 1]
             constants[k + 1] = tuple(
-                b - (sum(row[i] for i in twice) << grid) for b, row in zip(constants[k + 1], ticking(above, meter), strict=True)
+                b - (sum(row[i] for i in twice) << grid)
+                for b, row in zip(constants[k + 1], ticking(above, meter), strict=True)
             )
             rows[k + 1] = tuple(
                 tuple(w << (i in twice) for i, w in enumerate(row)) for row in ticking(above, meter)
