@@ -107,7 +107,7 @@ def reconstructed_rows(seed: int) -> Asked:
     query = _query(question, (limit,))
     explainer, row = Explainer(question.model).using(limits=LIMITS), schema.row(points[0])
     certificate = certify(explainer, row, query)
-    return Asked((certificate,), (explainer.explain(row, query),))
+    return Asked((certificate,), (_distance(explainer.explain(row, query)),))
 
 
 def fewest_first(seed: int) -> Asked:

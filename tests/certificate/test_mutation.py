@@ -77,7 +77,7 @@ def test_every_field_of_the_answer(norm, hopeless):
                 passed += 1
                 assert checked.lower <= optimum * (1 + 1e-6), path
                 assert checked.upper is None or checked.upper >= optimum * (1 - 1e-6), path
-    assert tried > 60 and passed < tried / 2
+    assert tried > 50 and passed < tried / 2
 
 
 @pytest.mark.long
