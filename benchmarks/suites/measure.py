@@ -43,21 +43,21 @@ class Part:
 
 PARTS = (
     Part("paper", "paper --fresh", "Claims, paper.md", 25),
-    Part("speed", "search --only speed --archs 2x10 --rows 10 --fresh", "Claims", 6),
-    Part("size", "scale --only size --fresh", "Claims", 6),
-    Part("throughput", "scale --only inputs --only rows --only throughput --fresh", "Claims", 3),
     Part("one-call", "one-call --rows 8 --data adult --rounds 3", "One call", 2),
-    Part("first", "first --empty --rounds 1", "First answer with nothing compiled", 3),
-    Part("memory", "scale --only memory --fresh", "Claims", 1),
-    Part("cold", "search --only cold --fresh", "Claims", 2),
-    Part("trees", "trees --rows 10", "Trees", 8),
     Part("trees-rules", "trees --rules --rows 20 --seconds 20 --data adult --data credit", "Trees", 3),
-    Part("rules", "rules", "Rules", 1),
-    Part("possible", "possible", "invariants.md", 1),
+    Part("bootstraps", 'chains --rows 100 --only "bootstrap networks"', "Several models in one question", 2),
     Part("causes", "causes --only data --seconds 20", "causes.md", 1),
     Part("causes-forests", "causes --only forests --seconds 20 --rows 30", "causes.md", 1),
-    Part("bootstraps", 'chains --rows 100 --only "bootstrap networks"', "Several models in one question", 2),
     Part("certificates", "certificates --ruled 12 --only network", "Certificates", 2),
+    Part("possible", "possible", "invariants.md", 1),
+    Part("rules", "rules", "Rules", 1),
+    Part("throughput", "scale --only inputs --only rows --only throughput --fresh", "Claims", 3),
+    Part("memory", "scale --only memory --fresh", "Claims", 1),
+    Part("cold", "search --only cold --fresh", "Claims", 2),
+    Part("size", "scale --only size --fresh", "Claims", 6),
+    Part("speed", "search --only speed --archs 2x10 --rows 10 --fresh", "Claims", 6),
+    Part("trees", "trees --rows 10", "Trees", 8),
+    Part("first", "first --empty --rounds 1", "First answer with nothing compiled", 3),
     Part("collection", "certificates --collection 100 --norms l1", "Certificates", 2),
     Part("reals", "reals --rows 4 --seconds 20 --shape 2x10 --shape 2x20 --shape 2x32", "Many real features", 4),
     Part("peers", "peers", "Claims", 60),
@@ -65,17 +65,17 @@ PARTS = (
 )
 
 
-def _await_idle(load: float) -> float:
+def _await_idle(load: float, patience: float) -> float:
     """The load of the machine, when it has fallen to this, or after a while."""
-    until = time.monotonic() + PATIENCE_SECONDS
+    until = time.monotonic() + patience
     while (now := os.getloadavg()[0]) > load and time.monotonic() < until:
-        time.sleep(5.0)
+        time.sleep(2.0)
     return now
 
 
-def measured(part: Part, folder: Path, commit: str, load: float) -> dict[str, Any]:
+def measured(part: Part, folder: Path, commit: str, load: float, patience: float) -> dict[str, Any]:
     """Run one command; what is to be known about the run."""
-    before, begun = _await_idle(load), time.monotonic()
+    before, begun = _await_idle(load, patience), time.monotonic()
     with (folder / f"{part.name}.txt").open("w", encoding="utf-8") as log:
         log.write(f"python -m benchmarks {part.arguments}\ncommit {commit}, load {before:.1f}\n\n")
         log.flush()
@@ -117,10 +117,19 @@ def _listing() -> Table:
 @click.option("--only", type=click.Choice([part.name for part in PARTS]), multiple=True, help="These parts only.")
 @click.option("--without", type=click.Choice([part.name for part in PARTS]), multiple=True, help="All but these parts.")
 @click.option("--jobs", type=click.IntRange(1, 2), default=1, show_default=True, help="Commands at the same time.")
+@click.option(
+    "--patience", type=float, default=PATIENCE_SECONDS, show_default=True, help="Seconds to wait for an idle machine."
+)
 @fresh_option
 @results_option
 def command(
-    only_listed: bool, only: tuple[str, ...], without: tuple[str, ...], jobs: int, fresh: bool, results: Path
+    only_listed: bool,
+    only: tuple[str, ...],
+    without: tuple[str, ...],
+    jobs: int,
+    patience: float,
+    fresh: bool,
+    results: Path,
 ) -> None:
     """The published figures again, in one sitting on an idle machine: one command after the other, with its log."""
     out = console()
@@ -139,7 +148,7 @@ def command(
     failed = []
     for group in ([part for part in parts if part not in last], last):
         with ThreadPoolExecutor(jobs) as pool:
-            runs = pool.map(lambda part: measured(part, folder, commit, IDLE + jobs - 1), group)
+            runs = pool.map(lambda part: measured(part, folder, commit, IDLE + jobs - 1, patience), group)
             for part, run in zip(group, runs, strict=True):
                 with (folder / RUNS).open("a", encoding="utf-8") as file:
                     file.write(json.dumps(run) + "\n")

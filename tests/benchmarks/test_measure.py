@@ -30,7 +30,7 @@ def test_a_part_that_was_measured_at_this_commit_is_left_out(tmp_path: Path, mon
 
     monkeypatch.setattr(measure.records, "commit", lambda: "c0ffee")
     monkeypatch.setattr(measure.subprocess, "run", run)
-    monkeypatch.setattr(measure, "_await_idle", lambda load: 0.0)
+    monkeypatch.setattr(measure, "_await_idle", lambda load, patience: 0.0)
     options = ["measure", "--results", str(tmp_path), "--only", "rules", "--only", "possible"]
     first = CliRunner().invoke(main, options)
     assert first.exit_code == 1 and "rules" in first.output
