@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,8 +148,9 @@ def command(
     failed = []
     for group in ([part for part in parts if part not in last], last):
         with ThreadPoolExecutor(jobs) as pool:
-            runs = pool.map(lambda part: measured(part, folder, commit, IDLE + jobs - 1, patience), group)
-            for part, run in zip(group, runs, strict=True):
+            waiting = {pool.submit(measured, part, folder, commit, IDLE + jobs - 1, patience): part for part in group}
+            for ended in as_completed(waiting):
+                part, run = waiting[ended], ended.result()
                 with (folder / RUNS).open("a", encoding="utf-8") as file:
                     file.write(json.dumps(run) + "\n")
                 out.print(f"{part.name}: {run['seconds']:.0f} s, exit code {run['exit_code']}")
