@@ -70,14 +70,14 @@ def test_every_field_of_the_answer(norm, hopeless):
     for path, value in places(certificate.data):
         if path[0] not in TRUTH:
             continue
-        for other in others(value) if "tree" not in path else others(value)[:2]:
+        for other in others(value) if "tree" not in path else others(value)[:3]:
             checked = check(restamped(put(certificate.data, path, other)))
             tried += 1
             if checked.valid:
                 passed += 1
                 assert checked.lower <= optimum * (1 + 1e-6), path
                 assert checked.upper is None or checked.upper >= optimum * (1 - 1e-6), path
-    assert tried > 50 and passed < tried / 2
+    assert tried > 60 and passed < tried / 2
 
 
 @pytest.mark.long

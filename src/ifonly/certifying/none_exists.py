@@ -36,7 +36,8 @@ def certify_none(
     reasons = answer.reasons if isinstance(answer, NoneExists) else None
     if reasons is None:
         raise UnsupportedQuestion(
-            f"A certificate of reasons is about rows that do not exist, with reasons: the answer is '{answer.status}'."
+            "Reasons are certified where no row exists and it is known why; here the answer is "
+            f"'{answer.status}': certify it without reasons."
         )
     if reasons.note:
         raise UnsupportedQuestion(f"There is no proof to write out: {reasons.note}.")
