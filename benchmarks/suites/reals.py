@@ -27,7 +27,7 @@ from rich.table import Table
 
 from benchmarks.asking import contestants
 from benchmarks.asking.contestants import OURS
-from benchmarks.terminal import ROOT, console
+from benchmarks.terminal import ROOT, console, fresh_option
 from ifonly import (
     Categorical,
     ClassTarget,
@@ -286,14 +286,17 @@ def _told(measured: Records, cell: Cell, name: str, rows: int) -> list[str]:
               help="Contestants; 'certificate' writes and checks certificates.")  # fmt: skip
 @click.option("--records", type=click.Path(dir_okay=False, path_type=Path), default=ROOT / "results" / "reals.jsonl",
               help="What was measured before and is added to.")  # fmt: skip
+@fresh_option
 @click.option("--open-only", is_flag=True, help="Ask the others only about the rows that our search leaves open.")
 # size: one option each
 def command(rows: int, seconds: float, families: tuple[str, ...], shapes: tuple[str, ...], norms: tuple[str, ...],
-            rounds: int, against: tuple[str, ...], records: Path, open_only: bool) -> None:  # fmt: skip
+            rounds: int, against: tuple[str, ...], records: Path, fresh: bool, open_only: bool) -> None:  # fmt: skip
     """Many real features: the search, the search without probing, and Gurobi."""
     load_kernels()
     if any("-" in shape for shape in shapes):
         SMOOTH_KERNELS.load()
+    if fresh:
+        records.unlink(missing_ok=True)
     measured = Records(records)
     cells = [Cell(family, shape, norm) for shape in shapes for family in families for norm in norms]
     for name in (OURS, FIRST) if open_only else (OURS, FIRST, *against):  # our own answers first
