@@ -122,7 +122,7 @@ class Elimination:
         if isinstance(rule, Rule):
             return [clause_part(columns, clause) for clause in self.clauses_of(rule, columns)]
         old = UnrolledColumns(self.rows_schema)
-        return [Part(((self.times(part.layers[0][0]), part.layers[0][1]), *part.layers[1:]), part.whole)
+        return [Part(((self.times(part.layers[0][0]), part.layers[0][1]), *part.layers[1:]), part.whole, gap=part.gap)
                 for part in rule.parts(old)]  # fmt: skip
 
     def clauses_of(self, rule: Rule, columns: UnrolledColumns) -> list[list[Literal]]:
@@ -135,7 +135,7 @@ class Elimination:
 
     def literal_of(self, one: Literal) -> Literal:
         """An inequality about rows of the original, about those of the reduced schema."""
-        return Literal(one.weight @ self.unrolled, one.constant)
+        return Literal(one.weight @ self.unrolled, one.constant, one.gap)
 
     @cached_property
     def unrolled(self) -> Floats:
@@ -384,7 +384,7 @@ def _composed(columns: UnrolledColumns, one: Literal, matrix: Floats) -> Literal
         holds = np.zeros(columns.width)
         holds[here] = weight[here] + one.constant >= 0.0
         return Literal(holds, -1.0)
-    return Literal(weight, one.constant)
+    return Literal(weight, one.constant, one.gap)
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,6 +63,8 @@ class Lowered(Costs):
     """(required neuron, 2): its hidden layer, and its place there."""
     required_whole: NDArray[np.bool_]
     """Neurons that take only whole values on rows of the schema."""
+    required_gap: Floats
+    """Of each neuron: on rows whose numbers are on their grids it is >= 0 or at most minus this; 0 where unknown."""
     required_touches: NDArray[np.bool_]
     """(required neuron, feature): does it look at the feature?"""
     required_rule: NDArray[np.int64]
@@ -181,6 +183,7 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
         layers=tuple((np.ascontiguousarray(w), np.ascontiguousarray(b)) for w, b in stack),
         required=required,
         required_whole=np.array([part.whole for _, part in listed], dtype=bool),
+        required_gap=np.array([part.gap for _, part in listed]),
         required_touches=np.array(
             [np.logical_or.reduceat(part.layers[0][0].any(axis=0), start[:-1]) for _, part in listed], dtype=bool
         ).reshape(-1, n),

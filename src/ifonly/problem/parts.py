@@ -11,8 +11,9 @@ Lowering puts the parts beside the model's own layers, so bounds, splits, progra
 follows from causes by smooth equations (`actions`) has parts with smooth activations, which the search takes.
 
 A part that takes only whole values on rows of the schema (`whole`) is >= 0 exactly when it is > -1; it is lowered as
-part + 1/2 >= 0, which rounding cannot invert. For others (real numbers) the answer keeps clear of the rule's edge by a
-few roundings, and never crosses it.
+part + 1/2 >= 0, which rounding cannot invert. A part about real numbers on grids (money in cents) is >= 0 or <= -`gap`
+on rows whose numbers are on them, and is taken to hold from -gap/2 on. For other real numbers the answer keeps clear of
+the rule's edge by a few roundings, and never crosses it.
 """
 
 from __future__ import annotations
@@ -104,6 +105,8 @@ class Part:
     whole: bool = False
     activations: tuple[Activation | SideBySide, ...] = ()
     """After the first layers; ReLUs after all others but the last."""
+    gap: float = 0.0
+    """On rows whose numbers are on their grids, the output is >= 0 or <= -gap; 0 where that is not known."""
 
     def activation(self, k: int) -> Activation | SideBySide:
         """After layer k."""
@@ -124,6 +127,8 @@ class Literal:
 
     weight: Floats
     constant: float
+    gap: float = 0.0
+    """On rows whose numbers are on their grids, the left side is >= 0 or <= -gap; 0 where that is not known."""
 
 
 def literal(
@@ -140,18 +145,18 @@ def literal(
 
 def linear_part(columns: UnrolledColumns, one: Literal) -> Part:
     whole = columns.whole(one.weight, one.constant)
-    return Part(((one.weight[None, :], np.array([one.constant])),), whole)
+    return Part(((one.weight[None, :], np.array([one.constant])),), whole, gap=one.gap)
 
 
 def hinge_part(
-    columns: UnrolledColumns, one: Literal, weights: Floats, hinges: Sequence[Literal], *, whole: bool
+    columns: UnrolledColumns, one: Literal, weights: Floats, hinges: Sequence[Literal], *, whole: bool, gap: float = 0.0
 ) -> Part:
     """constant + weight.u + sum_j weights[j] relu(hinge_j) >= 0.  The linear term passes as an always active ReLU."""
     shift = max(0.0, -columns.least(one.weight)) + 1.0
     first = np.vstack([one.weight[None, :], *(hinge.weight[None, :] for hinge in hinges)])
     bias = np.array([shift, *(hinge.constant for hinge in hinges)])
     last = np.concatenate([[1.0], weights])[None, :]
-    return Part(((first, bias), (last, np.array([one.constant - shift]))), whole)
+    return Part(((first, bias), (last, np.array([one.constant - shift]))), whole, gap=gap)
 
 
 def clause_part(columns: UnrolledColumns, literals: Sequence[Literal]) -> Part:
@@ -174,7 +179,10 @@ def clause_part(columns: UnrolledColumns, literals: Sequence[Literal]) -> Part:
         return _counted(columns, switches, others, certain)
     whole = all(certain)
     if not whole:  # literals that take whole values are lifted by a half: rounding of the others cannot invert them
-        others = [Literal(one.weight, one.constant + 0.5 * exact) for one, exact in zip(others, certain, strict=True)]
+        others = [
+            Literal(one.weight, one.constant + 0.5, 0.5) if exact else one
+            for one, exact in zip(others, certain, strict=True)
+        ]
     if switches:
         others = [_or_switches(columns, others[0], switches), *others[1:]]
     if len(others) == 1:
@@ -198,7 +206,7 @@ def _or_switches(columns: UnrolledColumns, one: Literal, switches: Sequence[Lite
 
 def _lifted(one: Literal, switches: Sequence[Literal], times: float) -> Literal:
     weight = one.weight + times * np.sum([s.weight for s in switches], axis=0)
-    return Literal(weight, one.constant + times * (len(switches) + sum(s.constant for s in switches)))
+    return Literal(weight, one.constant + times * (len(switches) + sum(s.constant for s in switches)), one.gap)
 
 
 def _shortfall(columns: UnrolledColumns, one: Literal) -> float:
@@ -222,7 +230,7 @@ def _counted(
         times = _shortfall(columns, base)
     if switches:
         base = _lifted(base, switches, times)
-    return hinge_part(columns, base, np.full(len(hinges), times), hinges, whole=all(certain))
+    return hinge_part(columns, base, np.full(len(hinges), times), hinges, whole=all(certain), gap=base.gap)
 
 
 def _maximum(columns: UnrolledColumns, literals: Sequence[Literal], whole: bool) -> Part:
@@ -254,4 +262,4 @@ def _maximum(columns: UnrolledColumns, literals: Sequence[Literal], whole: bool)
             rows[k, list(members)] = 1.0
         constants, shifts = np.array(rest), later
     layers.append((rows, constants))
-    return Part(tuple(layers), whole)
+    return Part(tuple(layers), whole, gap=min(one.gap for one in literals))

@@ -362,9 +362,34 @@ def _literal(columns: UnrolledColumns, one: Member | AtLeast) -> Literal:
     for g, values in one.options:
         weight[columns.start[g] : columns.start[g + 1]] = [float(v * scale) for v in values]
     constant = float(one.constant * scale)
+    gap = 0.0 if one.whole else float(scale * _gap(columns.schema, one))
     if not one.whole and columns.largest(weight) + constant == 0.0:
-        constant += END_ROOM
-    return Literal(weight, constant)
+        constant, gap = constant + END_ROOM, max(0.0, gap - END_ROOM)
+    return Literal(weight, constant, gap)
+
+
+def _gap(schema: Schema, one: AtLeast) -> Fraction:
+    """How far below 0 the sum is at least where it is below 0 and all of its numbers are on their grids; 0 where one of
+    them has none."""
+    unit, offset = Fraction(0), one.constant
+    for g, a in one.numbers:
+        feature = schema.features[g]
+        if isinstance(feature, Integer):
+            step, origin = Fraction(feature.step), written(feature.lower)
+        elif (grid := schema.grids.get(g)) is not None:
+            step, origin = grid.step, Fraction(grid.first, grid.parts)
+        else:
+            return Fraction(0)
+        unit, offset = _common(unit, a * step), offset + a * origin
+    for _, values in one.options:
+        for value in values:
+            unit = _common(unit, Fraction(value))
+    return unit - offset % unit
+
+
+def _common(a: Fraction, b: Fraction) -> Fraction:
+    """The greatest number of which both are multiples."""
+    return Fraction(math.gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)
 
 
 def _scale(columns: UnrolledColumns, one: AtLeast) -> Fraction:

@@ -37,6 +37,8 @@ CHORDS = 2
 STEPS_A_RELU = 8
 """Two rounds, two sides, two programs."""
 FIRST_LOG = 1 << 16
+GRID_CLEAR = 8.0
+"""How many times what rounding can do to a rule's value there must be between two values of it on a grid."""
 
 Floats = NDArray[np.float64]
 Probing = Literal["by rule", "always", "never"]
@@ -117,12 +119,25 @@ def _groups(weights: Sequence[Floats]) -> NDArray[np.int64]:
     return np.where(marks.any(axis=1), group[marks.argmax(axis=1)], layout.RULE_GROUP)
 
 
+def on_grids(lowered: Lowered, people: Allowed, low: Floats) -> NDArray[np.bool_]:
+    """(person, rule): can the rule be told from its edge, because all numbers that it looks at are on their grids, also
+    those that a person has already, and because rounding (see `low`) is far below what is between two of its values?"""
+    doubtful = (lowered.required_gap > -GRID_CLEAR * low) & ~lowered.required_whole
+    if not doubtful.any():
+        return doubtful
+    off = people.off_grid.astype(np.int64) @ lowered.required_touches.T.astype(np.int64)
+    return np.asarray(doubtful & (off == 0))
+
+
 def pack_people(lowered: Lowered, people: Allowed, errors: Errors, box: Floats, z: Floats) -> PackedPeople:
     """The arrays of many people; `errors` are theirs, or the same for all of them; of `box` and `z` see `pack_rows`."""
     slack, need, start, lost = (_for_all(part, len(people)) for part in errors)
     if len(lowered.required):
         need = need.copy()
-        need[:, layout.HOLDS, -len(lowered.required) :] = lowered.holding(people.factual)
+        floor = need[:, :, -len(lowered.required) :]
+        floor[:, layout.HOLDS] = lowered.holding(people.factual)
+        surely = on_grids(lowered, people, floor[:, layout.LOW])
+        floor[:, layout.HIGH] = np.where(surely, -0.5 * lowered.required_gap, floor[:, layout.HIGH])
     return PackedPeople(
         z=z,
         box=box,

@@ -64,9 +64,8 @@ from ifonly.solvers.search.kernels.layout import (
 from ifonly.solvers.search.kernels.long_step import (
     ABSENT,
 )
+from ifonly.solvers.search.kernels.tighten import beyond_rule
 
-WHOLE_SLACK = 1e-3
-"""What a rule that takes only whole values may miss 0 by in a linear program."""
 NEAR = 1e-6
 """Breakpoints of a square, in units of a reach, are no nearer to each other."""
 SPREADS = (1.0, 0.3, 0.1)
@@ -346,7 +345,8 @@ def add_rule(pack, person, layer, i, row, columns, r, p):
     for j in range(pack.rules):
         if pack.index[RULE_LAYER, j] == layer and pack.index[RULE_PLACE, j] == i:
             low, high = person.need[LOW, first + j], person.need[HIGH, first + j]
-            add_condition(p.rows_at + first + j, row, columns, high if high >= low else low - WHOLE_SLACK, r)
+            least = high if high >= low else low + beyond_rule(low, high, 0.0)[0]
+            add_condition(p.rows_at + first + j, row, columns, least, r)
 
 
 @njit(**INNER)

@@ -54,7 +54,7 @@ from ifonly.solvers.search.kernels.support import allowed_changes, split_changes
 ROUNDS = 8
 """How often a node's planes are refined at the program's solution."""
 WHOLE_SLACK = 1e-3
-"""What a rule that takes only whole values may miss 0 by in a linear program."""
+"""What a rule that is never a little below 0 may miss it by in a linear program, as a share of how far below it is."""
 CLEAR = 3.0
 """Slacks: by how much a plane must exceed HIGH for a box to be searched further beyond the least cost of a point that
 can be neither returned nor ruled out. One is in the plane already; candidates aim at more than the other two. A box
@@ -136,8 +136,8 @@ def beyond_rule(low, high, slack):
     robust_shift = max(high - low, 0.0)
     if high > low:
         return robust_shift + 4.0 * slack, robust_shift
-    # a whole value is not in doubt: no rounding may make its row too tight
-    return -WHOLE_SLACK if high < low else 2.0 * slack, robust_shift
+    # a whole value, or one on a grid, is not in doubt (high is half of its gap): no rounding may make its row too tight
+    return 2.0 * WHOLE_SLACK * high if high < low else 2.0 * slack, robust_shift
 
 
 @njit(**ONCE)
