@@ -28,6 +28,8 @@ from ifonly.problem.target import MARGIN
 
 HARD = Spec(CANCER, arch("2x50"))
 EASY = Spec("adult", arch("2x10"))
+HARD_NORM = "l0"
+"""No ReLU is probed, and proofs take many nodes."""
 NODE_LIMIT = 200_000
 HARD_MARGIN = 1.2
 """Times the largest score of random rows: no row is known that reaches it, and no bound shows that there is none."""
@@ -41,6 +43,7 @@ class Process:
     spec: Spec
     row: int = 0
     way: str = "one"
+    norm: str = "l1"
     margin: float = MARGIN
     nodes: int | None = None
     numba_cache: str | None = None
@@ -53,7 +56,8 @@ def memory(folders: Folders, console: Console, *, quick: bool = False) -> None:
     case = Case.make("memory", HARD, folders.cache, rows)
     scores = case.model.scores(case.data.schema.sample(5000, np.random.default_rng(SEED)))
     margin = HARD_MARGIN * float(scores.max())
-    _run([Process(suite="memory", spec=HARD, row=r, nodes=nodes, margin=margin) for r in range(rows)], folders, console)
+    asked = [Process(suite="memory", spec=HARD, row=r, nodes=nodes, norm=HARD_NORM, margin=margin) for r in range(rows)]
+    _run(asked, folders, console)
 
 
 def cold(folders: Folders, console: Console) -> None:
@@ -81,7 +85,7 @@ def _run(processes: list[Process], folders: Folders, console: Console) -> None:
 
 
 def _place(process: Process) -> tuple[str, str, str, str]:
-    return process.spec.dataset, process.spec.arch, process.spec.variant, "l1"
+    return process.spec.dataset, process.spec.arch, process.spec.variant, process.norm
 
 
 def _answer(process: Process, case: Case, cache: Path) -> tuple[dict[str, Any], float]:
@@ -92,7 +96,7 @@ def _answer(process: Process, case: Case, cache: Path) -> tuple[dict[str, Any], 
         row = json.dumps(case.data.schema.row(case.data.points[case.rows[process.row]]))
         command = [sys.executable, "-m", "benchmarks.asking.child", str(cache / process.spec.file), str(schema), row]
         command += ["--nodes", str(process.nodes)] if process.nodes else []
-        command += ["--margin", str(process.margin)]
+        command += ["--margin", str(process.margin), "--distance", process.norm]
         extra = {"NUMBA_CACHE_DIR": process.numba_cache, "IFONLY_COMPILE": ""} if process.numba_cache else {}
         begun = time.perf_counter()
         done = subprocess.run(

@@ -71,7 +71,7 @@ SITTING = (
     Part("certificates", "certificates --ruled 12 --only network", "Certificates", 2),
     Part("possible", "possible", "invariants.md", 1),
     Part("rules", "rules", "Rules", 1),
-    Part("memory", "scale --only memory --fresh", "Claims", 1),
+    Part("memory", "scale --only memory --fresh", "Claims", 3),
     Part("cold", "search --only cold --fresh", "Claims", 2),
     Part("first", "first --empty --rounds 1", "First answer with nothing compiled", 3),
     Part("paper-sparsity", "paper --only sparsity --fresh", "Claims, paper.md", 3),
