@@ -33,6 +33,8 @@ NARROW = 1e-7
 """The same for what is doubtful: decided by so little that exact arithmetic should look at it."""
 GRAINS = 1000.0
 """Roundings of the checker to its grid that are doubtful."""
+PAID_ERROR = 1e-12
+"""Relative: what is left of the ball after jumps were paid is made larger by so much."""
 PLAIN_PRODUCTS = 3_000_000
 """So many take plain Python a second or two: for more, the compiled kernels are waited for."""
 ROW_BYTES = 80
@@ -219,10 +221,21 @@ class Leaves:
             price = asked.price.copy()
             price[layout.RATE] = self._rates(extent.low, extent.high)
             self.proof_question = asked._replace(price=price)
+        if paid := self._paid(extent):
+            price, left = self.proof_question.price.copy(), asked.radius - float(asked.price[layout.JUMP, paid].sum())
+            if left <= 0.0:  # more than the ball: exact arithmetic says so
+                return None
+            price[layout.JUMP, paid] = 0.0
+            self.proof_question = self.proof_question._replace(price=price, radius=left * (1.0 + PAID_ERROR))
         known = self.known if whole else self.known.copy()
         (found,) = self._walk(_nothing(self.hidden), 1, *self.floats_of(extent), known)
         self.proof_question = asked
         return found if isinstance(found, Closed) else self.solution
+
+    def _paid(self, extent: Extent) -> list[int]:
+        """The numbers that must change, whatever else they do: what any change of them costs is spent."""
+        jumps = self.statement.jumps
+        return [g for g in extent.changed if jumps[g] and extent.low[g] <= 0 <= extent.high[g]]
 
     def may_be_favourable(self, point: tuple[float, ...]) -> bool:
         """Does the row meet all conditions, but for what is narrow? Exact arithmetic then looks at it."""

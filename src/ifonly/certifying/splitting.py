@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -19,6 +20,8 @@ from ifonly.certificate.check.statement import Statement
 from ifonly.certifying.leaves import Leaves, Solution, on_grid, place
 
 Floats = NDArray[np.float64]
+MOVED = 1e-12
+"""A solution moves a number by more than this."""
 ERROR = 1e-12
 """A chord that is so far above its ReLU is worth a split."""
 
@@ -152,8 +155,8 @@ class Splitting:
         return found or self._any_literal() or self._any_relu()
 
     def _feature_split(self, *, exact: bool) -> list[Any] | None:
-        """Of a feature that is a fraction in the solution (`exact`), or of any."""
-        for item in self.region.items:
+        """Of a feature that is a fraction in the solution (`exact`), or of any; those with the fewest values first."""
+        for item in sorted(self.region.items, key=lambda item: values_of(self.region.statement, item.feature)):
             cut = self._option_split if item.options else self._number_split
             found = cut(item, self.y, exact)
             if found is not None:
@@ -168,12 +171,12 @@ class Splitting:
 
     def _number_split(self, item: Item, y: NDArray[np.float64], exact: bool) -> list[Any] | None:
         statement, g, value = self.region.statement, item.feature, float(y[item.first])
+        if item.jump and exact and abs(value) > MOVED:
+            return ["change", g]
         if statement.domains[g].coarse:
             base = self.region.corner[g]
             return _step_split(statement, g, value, (base - item.down, base, base + item.up), exact=exact)
-        if item.jump and exact and abs(value) > 1e-12:
-            return ["change", g]
-        if item.rate != item.rate_down and item.up and item.down and (not exact or abs(value) > 1e-12):
+        if item.rate != item.rate_down and item.up and item.down and (not exact or abs(value) > MOVED):
             return ["number", g, (0.0).hex()]  # floating point takes the cheaper direction for both
         return None
 
@@ -246,20 +249,46 @@ def split_of_solution(relaxed: FloatRelaxed, extent: Extent, radius: int | None)
     if statement.rules.limits or statement.rules.partners:
         region = Region(statement, extent, radius, hidden=False)
         return None if region.empty else Splitting(region, relaxed, relaxed.in_columns(region)).at_solution()
-    worst = relaxed.worst_relu(relaxed.solution.y)
+    y, starts = relaxed.solution.y, relaxed.leaves.network.starts
+    moved = _moved_in_part(statement, extent, y, starts)
+    if moved is not None:  # before anything else: it costs the same however far it goes
+        return ["change", moved]
+    worst = relaxed.worst_relu(y)
     if worst is not None:
         return ["relu", *worst]
-    y, starts = relaxed.solution.y, relaxed.leaves.network.starts
     for g, (start, options) in enumerate(zip(starts, extent.options, strict=True)):
         shares = y[start : start + len(statement.option_costs[g])]
         if len(options) > 1 and bool(((shares > 1e-9) & (shares < 1.0 - 1e-9)).any()):
             return ["option", g, min(options, key=statement.option_costs[g].__getitem__)]
-    for g, (start, low, high) in enumerate(zip(starts, extent.low, extent.high, strict=True)):
-        if statement.domains[g].coarse and low < high:
-            ends = low, max(low, min(high, 0)), high
-            if (found := _step_split(statement, g, float(y[start]), ends, exact=True)) is not None:
-                return found
+    numbers = [g for g, domain in enumerate(statement.domains) if domain.coarse and extent.low[g] < extent.high[g]]
+    for g in sorted(numbers, key=lambda g: values_of(statement, g)):
+        low, high = extent.low[g], extent.high[g]
+        ends = low, max(low, min(high, 0)), high
+        if (found := _step_split(statement, g, float(y[starts[g]]), ends, exact=True)) is not None:
+            return found
     return None
+
+
+def _moved_in_part(statement: Statement, extent: Extent, y: Floats, starts: Sequence[int]) -> int | None:
+    """The number with a cost of any change, and a value that it may keep, that the solution moves by most of what it
+    can: the relaxation counts as much of that cost."""
+    most, one = MOVED, 2.0**statement.grid
+    found = None
+    for g, (low, high) in enumerate(zip(extent.low, extent.high, strict=True)):
+        if statement.jumps[g] and g not in extent.changed and low <= 0 <= high and low < high:
+            share = abs(float(y[starts[g]])) * one / max(-low, high)
+            if share > most:
+                found, most = g, share
+    return found
+
+
+def values_of(statement: Statement, g: int) -> float:
+    """How many values a feature has: one with many makes up for what is missing of one with few, and is split last."""
+    domain, one = statement.domains[g], 2.0**statement.grid
+    if not domain.coarse:
+        return math.inf if domain.low < domain.high else float(len(domain.options))
+    step = domain.step if domain.steps is None else float(domain.steps.step) * one
+    return (domain.high - domain.low) / step
 
 
 def _step_split(
