@@ -45,6 +45,11 @@ def test_a_side_of_a_rule_that_floating_point_finds_empty() -> None:
     assert verdict("rules", 367) == "ok"
 
 
+def test_a_change_of_an_option_is_paid_for_once() -> None:
+    """A feature that must change has spent what any change costs: an option's cost has that in it already."""
+    assert verdict("rules", 37) == "ok"
+
+
 def rows_of(question: Question) -> Any:
     """All rows of a small finite space; nothing where it is neither."""
     values = []

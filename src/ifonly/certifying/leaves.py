@@ -233,9 +233,10 @@ class Leaves:
         return found if isinstance(found, Closed) else self.solution
 
     def _paid(self, extent: Extent) -> list[int]:
-        """The numbers that must change, whatever else they do: what any change of them costs is spent."""
-        jumps = self.statement.jumps
-        return [g for g in extent.changed if jumps[g] and extent.low[g] <= 0 <= extent.high[g]]
+        """The numbers that must change, though nothing else moves them: what any change of them costs is spent. (Options
+        that change have it in their costs.)"""
+        jumps, is_choice = self.statement.jumps, self.statement.is_choice
+        return [g for g in extent.changed if jumps[g] and not is_choice[g] and extent.low[g] <= 0 <= extent.high[g]]
 
     def may_be_favourable(self, point: tuple[float, ...]) -> bool:
         """Does the row meet all conditions, but for what is narrow? Exact arithmetic then looks at it."""
