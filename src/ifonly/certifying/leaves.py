@@ -233,8 +233,8 @@ class Leaves:
         return found if isinstance(found, Closed) else self.solution
 
     def _paid(self, extent: Extent) -> list[int]:
-        """The numbers that must change, though nothing else moves them: what any change of them costs is spent. (Options
-        that change have it in their costs.)"""
+        """The numbers that must change, though nothing else moves them: what any change costs is spent. (Options that
+        change have it in their costs.)"""
         jumps, is_choice = self.statement.jumps, self.statement.is_choice
         return [g for g in extent.changed if jumps[g] and not is_choice[g] and extent.low[g] <= 0 <= extent.high[g]]
 
