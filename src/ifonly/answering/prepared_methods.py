@@ -32,15 +32,19 @@ class PreparedMethod:
 
     solver: Solver
     question: Question
+    searched: Question
+    """What the solver was prepared for: the question, or the one without derived features that stands for it."""
     elimination: Elimination | None = None
     """How rows correspond, where the solver's question has no derived features."""
 
     @cached_property
     def nbytes(self) -> int:
-        """Its size, beside those of the question and the model, which others keep. Counted when it is asked for."""
-        model = self.question.model
-        shared = (model, model.function, model.schema, self.question, *self.question.constraints)
-        return bytes_of(self.solver, (*shared, *getattr(self.solver, "shared", ())))
+        """Its size, beside those of questions and models, which others keep. Counted when it is asked for."""
+        shared = list[Any](getattr(self.solver, "shared", ()))
+        for question in (self.question, self.searched):
+            model = question.model
+            shared += [model, model.function, model.schema, question, *question.constraints]
+        return bytes_of(self.solver, shared)
 
     @property
     def kept_bytes(self) -> int:
@@ -93,7 +97,7 @@ class PreparedMethods:
         several = isinstance(method, Search) and len(question.members) > 1  # which reduces the parts that it searches
         searched, elimination = (eliminated(question) if reduced and not several else None) or (question, None)
         solver = method.prepare(searched, self.tolerances)
-        return PreparedMethod(solver, question, elimination)
+        return PreparedMethod(solver, question, searched, elimination)
 
 
 def prepared_cache(most_bytes: int = PREPARED_BYTES) -> SizedCache[PreparedMethod]:

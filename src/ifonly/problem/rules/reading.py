@@ -19,6 +19,7 @@ from fractions import Fraction
 from math import ceil, floor, inf
 from typing import TypeAlias
 
+from ifonly.caching import cached
 from ifonly.errors import QuestionError, RuleError
 from ifonly.printing import shown
 from ifonly.problem.accepted import Accepted
@@ -56,6 +57,8 @@ _ACCEPTS = re.compile(
     r"(accepts?|approves?|rejects?|refuses?|denies|deny|declines?)(?: without any (?:\d+ )?trees?)?"
 )
 """A decision of another model, which only those who know it by name can read."""
+RULES_BYTES = 2**22
+"""The rules of schemas, read."""
 _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
 
 
@@ -104,7 +107,7 @@ def merged(
     All apply; `Age is free` drops those of the levels before it that concern Age and nothing else, whatever their form,
     but not the permission to fill it in.
     """
-    levels = ([_default(text, schema) for text in schema.rules], everybody, personal)
+    levels = (_own_rules(schema), everybody, personal)
     result: list[AnyConstraint] = []
     for level in levels:
         read = [read_constraint(c, schema) if isinstance(c, str) else c for c in level]
@@ -134,6 +137,12 @@ def facts_of(schema: Schema, own: Iterable[AnyConstraint] | None = None) -> tupl
     that is known."""
     rules = (rule for rule in (merged(schema) if own is None else own) if isinstance(rule, Rule))
     return tuple(rule for rule in rules if len(rule.features(schema)) > 1)
+
+
+@cached(RULES_BYTES)
+def _own_rules(schema: Schema) -> tuple[AnyConstraint, ...]:
+    """The schema's own rules, read once."""
+    return tuple(_default(text, schema) for text in schema.rules)
 
 
 def _default(text: str, schema: Schema) -> AnyConstraint:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.parts import Part, UnrolledColumns
@@ -101,6 +102,10 @@ class Rule:
         return known
 
     def describe(self) -> str:
+        return self._clearly
+
+    @cached_property
+    def _clearly(self) -> str:
         return parser.clearly(self.text)
 
 

@@ -64,6 +64,14 @@ class Search:
                 if search.prepared_with_kernels:
                     search.kernels().prepare()
 
+    def wait(self, question: Question) -> None:
+        """The same, and wait until the kernels are compiled, however long that takes."""
+        self.load(question)
+        for search in {SEARCHES[one.model.function.search].kernels_at for one in question.members}:
+            kernels: Kernels = pkgutil.resolve_name(search)
+            kernels.prepare()
+            kernels.wait()
+
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         if len(question.members) > 1 and not self._few_rows(question):
             from ifonly.solvers.search.several import SeveralModels
