@@ -84,7 +84,7 @@ class Explainer(ConfiguredModel):
         of `explain`; its limits are not needed. `wait=False`: what is not compiled is compiled in the background.
         """
         whole, patient = self._query(query, target, distance, constraints), true_or_false(wait, "wait")
-        prepare(self._answerer.runner, whole, self._settings(events=False), wait=patient)
+        prepare(self._answerer, whole, self._settings(events=False), wait=patient)
         return self
 
     def explain(

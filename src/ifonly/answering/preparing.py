@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from ifonly.answering.answerer import Answerer
 from ifonly.answering.runner import QueryRunner
 from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
 from ifonly.problem import OpenTarget, Query
 from ifonly.schema import Numeric, Schema
 
 
-def prepare(runner: QueryRunner, query: Query, settings: SearchSettings, *, wait: bool) -> None:
+def prepare(answerer: Answerer, query: Query, settings: SearchSettings, *, wait: bool) -> None:
     """Prepare the questions of a query. `wait`: until the kernels are compiled; else that goes on meanwhile."""
-    plain, point = runner.split(query).plain, some_point(runner.model.schema)
+    runner, point = answerer.runner, some_point(answerer.schema)
+    plain = runner.split(query).plain
     for target in targets_of(runner, query):
         runner.solver.prepare(target, plain, settings, point, wait=wait)
     runner.batch(point[None, :], [0])
+    _ = query.words, answerer.broken_facts(point[None, :], query)  # rules are put into words, and made functions
 
 
 def targets_of(runner: QueryRunner, query: Query) -> list[ResolvedTarget]:
