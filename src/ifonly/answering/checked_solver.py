@@ -78,7 +78,7 @@ class CheckedSolver:
         """Prepare the method for what it is asked first under this query, and begin with some point. `wait`: until its
         kernels are compiled; else within the limits of one row."""
         method, limits, points = settings.method, settings.limits, point[None, :]
-        for question in self._asked_first(resolved, query):
+        for question in self._first_questions(resolved, query):
             load = getattr(method, "wait" if wait else "load", None)
             if load is not None and not refusal(method, question.joint):
                 load(question.joint)
@@ -89,7 +89,7 @@ class CheckedSolver:
                 if begin is not None and prepared.takes(points):
                     begin(prepared.reduced(points), wait=wait)
 
-    def _asked_first(self, resolved: ResolvedTarget, query: Query) -> list[Question]:
+    def _first_questions(self, resolved: ResolvedTarget, query: Query) -> list[Question]:
         """The questions that the method is asked of anybody, each before it is known what it finds."""
         query = replace(query, distance="l0") if query.fewest_first else query
         asked = [self.question(target, query) for target in resolved.alternatives]

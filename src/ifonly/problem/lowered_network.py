@@ -65,6 +65,8 @@ class LoweredNetwork:
     """Which of the question's rules each stands for."""
     bends: Activations | None = None
     """The activations of the hidden neurons, where not all are ReLUs."""
+    kept: bool
+    """Does its model keep it, for other questions?"""
 
     @cached_property
     def required_neurons(self) -> NDArray[np.int64]:
@@ -104,19 +106,19 @@ def lowered_network(question: Question, *, simplify: bool) -> LoweredNetwork:
     """The network of a question, made once for all questions about the model with this target and these rules."""
     function, (c, d) = question.model.function, question.conditions
     if sum(layer.weight.size for layer in question.model.searched_layers.layers) > KEPT_WEIGHTS:
-        return _lowered_network(question, simplify)
+        return _lowered_network(question, simplify, kept=False)
     known = _KNOWN.get(function)
     if known is None:
         known = _KNOWN[function] = SizedCache(NETWORK_BYTES, bytes_of)
     key = (question.schema, simplify, c.shape, c.tobytes(), d.tobytes(), question.rules)
-    return known.get_or_make(key, lambda: _lowered_network(question, simplify))
+    return known.get_or_make(key, lambda: _lowered_network(question, simplify, kept=True))
 
 
 _KNOWN: WeakKeyDictionary[Kind, SizedCache[LoweredNetwork]] = WeakKeyDictionary()
 """Of the models that are in use, one each."""
 
 
-def _lowered_network(question: Question, simplify: bool) -> LoweredNetwork:
+def _lowered_network(question: Question, simplify: bool, *, kept: bool) -> LoweredNetwork:
     schema, n, unrolled = question.schema, len(question.schema), unrolled_columns(question.schema)
     unroll, (c, d) = unrolling(schema), question.conditions
     smooth = question.model.function.as_smooth_network()
@@ -142,6 +144,7 @@ def _lowered_network(question: Question, simplify: bool) -> LoweredNetwork:
         ).reshape(-1, n),
         required_rule=np.array([r for r, _ in listed], dtype=np.int64),
         bends=bends,
+        kept=kept,
     )
 
 

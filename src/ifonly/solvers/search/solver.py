@@ -60,6 +60,8 @@ class SearchSolver:
         self.errors = errors_everywhere(lowered)
         self.robust_search = RobustSearch(self.packed, self.errors, tolerances, any_rounding=any_rounding)
         self.has_edges = not lowered.required_whole.all()
+        self.shared = (lowered.network,) if lowered.network.kept else ()
+        """What others keep as well."""
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> Claims:
         kernels = self.packed.kernels if self.table is None else KERNELS
