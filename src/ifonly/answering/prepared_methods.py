@@ -11,6 +11,7 @@ from ifonly.errors import UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import Query, Question, RobustToWeights, Target
 from ifonly.problem.elimination import Elimination, eliminated
+from ifonly.problem.rules import bytes_beside
 from ifonly.results import Method, Solver
 from ifonly.solvers.mip import MipExp, MipObj
 from ifonly.solvers.search import Enumerate, Search
@@ -122,4 +123,4 @@ def _prepared_bytes(prepared: PreparedMethod) -> int:
 
 def _bytes_of_question(question: Question) -> int:
     """What a question takes beside its model."""
-    return bytes_of(question, (question.model, question.model.schema))
+    return bytes_beside(question, question.schema, (question.model,))

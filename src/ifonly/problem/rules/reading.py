@@ -17,9 +17,9 @@ import re
 from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil, floor, inf
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from ifonly.caching import cached
+from ifonly.caching import bytes_of, cached
 from ifonly.errors import QuestionError, RuleError
 from ifonly.printing import shown
 from ifonly.problem.accepted import Accepted
@@ -114,7 +114,8 @@ def merged(
         freed = {c.feature for c in read if isinstance(c, Unconstrained)}
         for name in freed:
             schema.index(name)
-        result = [c for c in result if not (about := _concerned(c, schema)) or not about <= freed]
+        if freed:
+            result = [c for c in result if not (about := _concerned(c, schema)) or not about <= freed]
         result += [c for c in read if not isinstance(c, Unconstrained)]
     whole = _without_actionable(dict.fromkeys(result), schema)
     check_derived(whole, schema)
@@ -152,13 +153,21 @@ def _default(text: str, schema: Schema) -> AnyConstraint:
         raise type(error)(f"In the schema's own rules: {error}") from None
 
 
+def bytes_beside(value: Any, schema: Schema, others: Iterable[Any] = ()) -> int:
+    """About what a value takes beside a schema, its own rules and others that are kept anyway."""
+    return bytes_of(value, (schema, *_own_rules(schema), *others))
+
+
+def _named(text: str) -> frozenset[str]:
+    return frozenset(token.value for token in tokens(text) if token.kind in ("word", "text"))
+
+
 def _concerned(constraint: AnyConstraint, schema: Schema) -> frozenset[str]:
     """The features that a constraint speaks of; none if it speaks of no particular one."""
     if isinstance(constraint, Imputable | Derived):
         return frozenset()
     if isinstance(constraint, Rule):  # one that is always true, or never, looks at none, but it still names some
-        named = frozenset(token.value for token in tokens(constraint.text) if token.kind in ("word", "text"))
-        return constraint.features(schema) or named & frozenset(schema.names)
+        return constraint.features(schema) or _named(constraint.text) & frozenset(schema.names)
     if isinstance(constraint, OnlyWith):
         return frozenset((constraint.feature, constraint.partner))
     return frozenset((constraint.feature,)) if isinstance(constraint, Constraint) else frozenset()

@@ -68,7 +68,11 @@ class Rule:
 
     def features(self, schema: Schema) -> frozenset[str]:
         """The features that it looks at."""
-        return frozenset(schema.names[g] for g in features_of(self.formula(schema)))
+        _, formula, kept = self._understood(schema)
+        if "features" not in kept:
+            kept["features"] = frozenset(schema.names[g] for g in features_of(formula))
+        found: frozenset[str] = kept["features"]
+        return found
 
     def gaps(self, schema: Schema) -> tuple[Gap, ...]:
         """The gaps between the values that it leaves a number, if it is about one number alone."""
