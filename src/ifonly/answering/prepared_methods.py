@@ -49,7 +49,7 @@ class PreparedMethod:
 
     @property
     def kept_bytes(self) -> int:
-        """The same with the buffers that it may keep later."""
+        """The same with the bounds that it may keep later."""
         return self.nbytes + int(getattr(self.solver, "buffer_bytes", 0))
 
     def takes(self, points: Floats) -> bool:

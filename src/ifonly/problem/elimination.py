@@ -144,11 +144,12 @@ class Elimination:
 
     def _once(self, key: tuple[str, Any], make: Callable[[], T]) -> T:
         """What is made of a rule or a distance, made once."""
-        if key not in self._kept:
-            if len(self._kept) >= KEPT:
-                self._kept.clear()
-            self._kept[key] = make()
-        found: T = self._kept[key]
+        kept = self._kept
+        found: T | None = kept.get(key)
+        if found is None:
+            if len(kept) >= KEPT:
+                kept.clear()
+            found = kept[key] = make()
         return found
 
     @cached_property
