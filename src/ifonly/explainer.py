@@ -80,8 +80,8 @@ class Explainer(ConfiguredModel):
         """Do now what the first `explain` or `explain_many` of this query would do first, and return the explainer.
 
         Kernels are loaded, or compiled where this machine has none yet, which takes a minute and is waited for; the
-        model is called once; and the questions of people of each class are prepared. The parts of the query are those
-        of `explain`; its limits are not needed. `wait=False`: what is not compiled is compiled in the background.
+        model is called for a row; and the questions of people of each class are prepared. The parts of the query are
+        those of `explain`; its limits are not needed. `wait=False`: what is not compiled is compiled in the background.
         """
         whole, patient = self._query(query, target, distance, constraints), true_or_false(wait, "wait")
         prepare(self._answerer, whole, self._settings(events=False), wait=patient)

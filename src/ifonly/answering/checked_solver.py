@@ -74,10 +74,10 @@ class CheckedSolver:
 
     def prepare(
         self, resolved: ResolvedTarget, query: Query, settings: SearchSettings, point: Floats, *, wait: bool
-    ) -> None:
-        """Prepare the method for what it is asked first under this query, and begin with some point. `wait`: until its
-        kernels are compiled; else within the limits of one row."""
-        method, limits, points = settings.method, settings.limits, point[None, :]
+    ) -> bool:
+        """Prepare the method for what it is asked first under this query, and begin with some point. Were all searches
+        begun? `wait`: until its kernels are compiled; else within the limits of one row."""
+        method, limits, points, begun = settings.method, settings.limits, point[None, :], []
         for question in self._first_questions(resolved, query):
             load = getattr(method, "wait" if wait else "load", None)
             if load is not None and not refusal(method, question.joint):
@@ -86,8 +86,8 @@ class CheckedSolver:
             with suppress(LimitReached), limited(seconds, limits.memory_bytes):  # each answer says what was reached
                 prepared = self._methods.method(question, method)
                 begin = getattr(prepared.solver, "begin", None)
-                if begin is not None and prepared.takes(points):
-                    begin(prepared.reduced(points), wait=wait)
+                begun += [begin is not None and prepared.takes(points) and begin(prepared.reduced(points), wait=wait)]
+        return len(begun) > 0 and all(begun)
 
     def _first_questions(self, resolved: ResolvedTarget, query: Query) -> list[Question]:
         """The questions that the method is asked of anybody, each before it is known what it finds."""

@@ -1,10 +1,13 @@
 """Preparation ahead of the first question: all that a first question does and later ones about the same do not.
 
-A question depends on the decision that a person has now, so there is one for each. The model is called once, since
-frameworks import and compile at their first call, and each question is searched for a node or two, from some row.
+A question depends on the decision that a person has now, so there is one for each. Each is searched for one node, from
+some row, and that row is answered about: so the model is called, too, since frameworks import and compile at their
+first call.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,11 +21,21 @@ from ifonly.schema import Numeric, Schema
 def prepare(answerer: Answerer, query: Query, settings: SearchSettings, *, wait: bool) -> None:
     """Prepare the questions of a query. `wait`: until the kernels are compiled; else that goes on meanwhile."""
     runner, point = answerer.runner, some_point(answerer.schema)
-    plain = runner.split(query).plain
-    for target in targets_of(runner, query):
-        runner.solver.prepare(target, plain, settings, point, wait=wait)
-    runner.batch(point[None, :], [0])
+    conditions, plain = runner.split(query)
+    targets = targets_of(runner, query)
+    begun = [runner.solver.prepare(target, plain, settings, point, wait=wait) for target in targets]
     _ = query.words, answerer.broken_facts(point[None, :], query)  # rules are put into words, and made functions
+    if all(begun) and not conditions and not query.fewest_first:
+        answer_begun(answerer, query, settings, point)
+    else:
+        runner.batch(point[None, :], [0])
+
+
+def answer_begun(answerer: Answerer, query: Query, settings: SearchSettings, point: Floats) -> None:
+    """Answer about a row after a search of one node: all code that an answer takes is loaded."""
+    runner, quick = answerer.runner, replace(settings, limits=replace(settings.limits, nodes=1), listen=None)
+    batch = runner.batch(point[None, :], [0])
+    list(answerer.builder.answers(batch, [0], runner.find(batch, query, quick), query))
 
 
 def targets_of(runner: QueryRunner, query: Query) -> list[ResolvedTarget]:

@@ -74,14 +74,15 @@ class SearchSolver:
         budget.reporter.all_done()
         return Claims.joined(claims)
 
-    def begin(self, points: Floats, *, wait: bool) -> None:
-        """Do what is done in the first search only, if that is not to be in plain Python. `wait`: until all kernels
-        that it needs are compiled."""
+    def begin(self, points: Floats, *, wait: bool) -> bool:
+        """Do what is done in the first search only, and say so, if that is not to be in plain Python. `wait`: until all
+        kernels that it needs are compiled."""
         chain = self.table is None and self.lowered.question.rounding_bound is None
         if chain and self.robust_search.analysis.chain is not None and wait:
             ROUNDING_KERNEL.wait()
         if self.packed.kernels.compiled:
             self.solve(points, Limits(nodes=FIRST_NODES))
+        return self.packed.kernels.compiled
 
     def _solve(self, points: Floats, budget: Budget) -> Claims:
         return self.among(self.lowered.domains(points), budget)

@@ -78,10 +78,11 @@ class ForestSolver:
         )  # fmt: skip
         self.shared = shared.parts
 
-    def begin(self, points: Floats, *, wait: bool) -> None:
-        """Do what is done in the first search only, if that is not to be in plain Python."""
+    def begin(self, points: Floats, *, wait: bool) -> bool:
+        """Do what is done in the first search only, and say so, if that is not to be in plain Python."""
         if self.packed.kernels.compiled:
             self.solve(points, Limits(nodes=1))
+        return self.packed.kernels.compiled
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         packed, people = self.packed, self.costs.domains(points)
