@@ -7,6 +7,7 @@ first call.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,8 @@ import numpy as np
 from ifonly.answering.answerer import Answerer
 from ifonly.answering.runner import QueryRunner
 from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
-from ifonly.problem import OpenTarget, Query
+from ifonly.errors import Contradiction
+from ifonly.problem import OpenTarget, Query, RobustToWeights
 from ifonly.schema import Numeric, Schema
 
 
@@ -25,7 +27,8 @@ def prepare(answerer: Answerer, query: Query, settings: SearchSettings, *, wait:
     targets = targets_of(runner, query)
     begun = [runner.solver.prepare(target, plain, settings, point, wait=wait) for target in targets]
     _ = query.words, answerer.broken_facts(point[None, :], query)  # rules are put into words, and made functions
-    if all(begun) and not conditions and not query.fewest_first:
+    rounds = conditions or query.fewest_first or any(isinstance(one, RobustToWeights) for one in plain.constraints)
+    if all(begun) and not rounds:
         answer_begun(answerer, query, settings, point)
     else:
         runner.batch(point[None, :], [0])
@@ -35,7 +38,8 @@ def answer_begun(answerer: Answerer, query: Query, settings: SearchSettings, poi
     """Answer about a row after a search of one node: all code that an answer takes is loaded."""
     runner, quick = answerer.runner, replace(settings, limits=replace(settings.limits, nodes=1), listen=None)
     batch = runner.batch(point[None, :], [0])
-    list(answerer.builder.answers(batch, [0], runner.find(batch, query, quick), query))
+    with suppress(Contradiction):  # a bug, which the answers about it tell
+        list(answerer.builder.answers(batch, [0], runner.find(batch, query, quick), query))
 
 
 def targets_of(runner: QueryRunner, query: Query) -> list[ResolvedTarget]:
