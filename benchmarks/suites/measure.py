@@ -44,6 +44,7 @@ class Part:
 PARTS = (
     Part("paper", "paper --fresh", "Claims, paper.md", 25),
     Part("one-call", "one-call --rows 8 --data adult --rounds 3", "One call", 2),
+    Part("threads", "threads", "Growth, and the slowest rows", 2),
     Part("trees-rules", "trees --rules --rows 20 --seconds 20 --data adult --data credit", "Trees", 3),
     Part("bootstraps", 'chains --rows 100 --only "bootstrap networks"', "Several models in one question", 2),
     Part("causes", "causes --only data --seconds 20", "causes.md", 1),
