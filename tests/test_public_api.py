@@ -132,6 +132,7 @@ def test_the_verbs() -> None:
     made = ["model", "schema", "classes", "constraints", "threads", "tolerances"]
     assert parameters(ifonly.Explainer.__init__) == made
     assert parameters(ifonly.Explainer.using) == ["method", "limits", "threads", "listen", "reasons", "data"]
+    assert parameters(ifonly.Explainer.prepare) == [*asked, "wait"]
     assert parameters(ifonly.Explainer.explain) == ["row", *asked, "limits"]
     assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "limits"]
     assert parameters(ifonly.Explainer.explain_to) == ["path", "table", "query", "keep", "existing", "engine"]

@@ -122,6 +122,8 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "a feature too few": (lambda f: EXPLAINER.explain({"Age": 30}), "Income"),
     "a value too few": (lambda f: EXPLAINER.explain([30, 5.0, "clerk"]), "3"),
     "a shape": (lambda f: EXPLAINER.explain(np.zeros((2, 4))), "(2, 4)"),
+    "waiting that is no yes or no": (lambda f: EXPLAINER.prepare(wait="long"), "long"),
+    "preparing for a class that is not there": (lambda f: EXPLAINER.prepare(target="perhaps"), "perhaps"),
     "no row at all": (lambda f: EXPLAINER.explain(7), "7"),
     "a table to a place that is not there": (
         lambda f: EXPLAINER.explain_to(f / "no" / "a.csv", [ANN]),

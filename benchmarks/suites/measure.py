@@ -59,6 +59,7 @@ SITTING = (
     Part("size", "scale --only size --fresh", "Claims, README", 6),
     Part("throughput", "scale --only inputs --only rows --only throughput --fresh", "Claims, README", 3),
     Part("one-call", "one-call --rows 8 --data adult --rounds 3", "One call", 2),
+    Part("threads", "threads", "Growth, and the slowest rows", 2),
     Part("bootstraps", 'chains --rows 100 --only "bootstrap networks"', TOGETHER, 2),
     Part("reals", f'reals --rows 8 --seconds 60 --against "{SOON}" --fresh', REALS, 12),
     Part("paper-width", "paper --only width --fresh", "Claims, paper.md", 6),

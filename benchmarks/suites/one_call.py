@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from benchmarks.asking.case import WANTED, Case, QueryRequest, common
 from benchmarks.asking.records import Record
 from benchmarks.subjects.networks import Spec, arch, train_missing
 from benchmarks.terminal import Folders, bar
-from ifonly import Explainer, Model, datasets, import_model
+from ifonly import Explainer, Fixed, Model, datasets, import_model
 
 SPEC = Spec("adult", arch("2x10"))
 COUNTS = (1, 3, 10, 30, 100, 300, 1000, 2900)
@@ -75,8 +75,9 @@ def _record(case: Case, count: int, repeat: int) -> Record:
 # ---------------------------------------------------------------------- one `explain`, part by part
 
 REPEATS_OF_A_ROW = 9
-PARTS = ("call", "search", "predict", "rest", "first call", "first rest")
-"""Microseconds of CPU time; the first call is that of an explainer that has answered nothing yet."""
+PARTS = ("call", "search", "predict", "rest", "first call", "first rest", "new question", "prepared")
+"""Microseconds of CPU time. The first call is that of an explainer that has answered nothing yet, about a model that
+others have been asked about; a new question has one more feature fixed; the last is a first call after `prepare`."""
 LOOP = 1_000_000
 """Additions of a loop that says how fast the machine is at the time."""
 
@@ -165,11 +166,13 @@ class Timed:
         return scores
 
 
-def _timed_call(explainer: Explainer, row: Any, timed: Timed) -> tuple[float, float, float, int]:
+def _timed_call(
+    explainer: Explainer, row: Any, timed: Timed, constraints: Sequence[Fixed] = ()
+) -> tuple[float, float, float, int]:
     """Seconds of the call, of the search and of the model's own calls, and how many calls these are."""
     timed.calls.clear()
     begun = time.process_time()
-    answer = explainer.explain(row)
+    answer = explainer.explain(row, constraints=constraints)
     return time.process_time() - begun, answer.seconds, sum(timed.calls), len(timed.calls)
 
 
@@ -178,6 +181,17 @@ def _least(calls: list[tuple[float, float, float, int]]) -> tuple[float, float, 
     which other processes prolong: the least of several is about its CPU time, if it is short."""
     call, search, own, count = (min(part) for part in zip(*calls, strict=True))
     return call, search, own, call - own - search, count
+
+
+def _prepared(model: Model) -> Explainer:
+    explainer = Explainer(model)
+    return explainer.prepare() if hasattr(explainer, "prepare") else explainer  # an older version has none
+
+
+def _unchanged(explainer: Explainer, row: Any) -> list[str]:
+    """Features that the answer leaves as they are."""
+    changed = {change.feature for change in explainer.explain(row).changes}
+    return [name for name in explainer.schema.names if name not in changed]
 
 
 def measured(model: Model, data: datasets.Dataset, count: int) -> dict[str, float]:
@@ -189,8 +203,10 @@ def measured(model: Model, data: datasets.Dataset, count: int) -> dict[str, floa
     asked = [row for row in people if explainer.explain(row).changes][:count]
     best = [_least([_timed_call(explainer, row, timed) for _ in range(REPEATS_OF_A_ROW)]) for row in asked]
     first = _least([_timed_call(Explainer(watched), asked[0], timed) for _ in range(REPEATS_OF_A_ROW)])
+    other = _least([_timed_call(explainer, asked[0], timed, [Fixed(name)]) for name in _unchanged(explainer, asked[0])])
+    ready = _least([_timed_call(_prepared(watched), asked[0], timed) for _ in range(REPEATS_OF_A_ROW)])
     call, search, own, rest, calls = (statistics.median(part) for part in zip(*best, strict=True))
-    told = dict(zip(PARTS, (call, search, own, rest, first[0], first[3]), strict=True))
+    told = dict(zip(PARTS, (call, search, own, rest, first[0], first[3], other[0], ready[0]), strict=True))
     return {**{part: 1e6 * seconds for part, seconds in told.items()}, "predict calls": float(calls)}
 
 

@@ -229,20 +229,21 @@ def bytes_of(value: Any, without: Iterable[Any] = ()) -> int:
     seen, total, waiting = {id(one) for one in without}, 0, [value]
     while waiting:
         one = waiting.pop()
-        while isinstance(one, np.ndarray) and isinstance(one.base, np.ndarray):
+        kind = type(one)
+        while kind is np.ndarray and type(one.base) is np.ndarray:
             one = one.base
         if id(one) in seen or isinstance(one, type):
             continue
         seen.add(id(one))
         total += sys.getsizeof(one, 0)
-        if type(one) in _LEAVES:  # most of what there is
+        if kind in _LEAVES:  # most of what there is
             continue
         if isinstance(one, dict):
             waiting += one.keys()
             waiting += one.values()
         elif isinstance(one, _COLLECTIONS):
             waiting += one
-        elif type(one).__module__.startswith("ifonly"):
+        elif kind.__module__.startswith("ifonly"):
             waiting += vars(one).values() if hasattr(one, "__dict__") else ()
             waiting += [getattr(one, name) for name in getattr(one, "__slots__", ()) if hasattr(one, name)]
     return total

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ifonly.answering.correlated import correlated_answer
 from ifonly.answering.diverse import diverse_answers
 from ifonly.answering.diverse_recourse import diverse_recourse
 from ifonly.answering.missing import FilledQuestions
+from ifonly.answering.preparing import prepare
 from ifonly.answering.proposals import accepted
 from ifonly.answering.records import RecordsOf
 from ifonly.answering.robustness import robustness_of
@@ -66,6 +67,25 @@ class Explainer(ConfiguredModel):
     (or a dict of clauses by language). `constraints` (objects, or words such as "Age is fixed") hold for everybody, as
     the schema's own rules do; those of one query are added.
     """
+
+    def prepare(
+        self,
+        query: Query | None = None,
+        *,
+        target: Any = None,
+        distance: str | Distance | None = None,
+        constraints: Sequence[AnyConstraint | str] = (),
+        wait: bool = True,
+    ) -> Self:
+        """Do now what the first `explain` or `explain_many` of this query would do first, and return the explainer.
+
+        Kernels are loaded, or compiled where this machine has none yet, which takes a minute and is waited for; the
+        model is called for a row; and the questions of people of each class are prepared. The parts of the query are
+        those of `explain`; its limits are not needed. `wait=False`: what is not compiled is compiled in the background.
+        """
+        whole, patient = self._query(query, target, distance, constraints), true_or_false(wait, "wait")
+        prepare(self._answerer, whole, self._settings(events=False), wait=patient)
+        return self
 
     def explain(
         self,

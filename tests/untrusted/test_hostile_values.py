@@ -389,6 +389,8 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     ),
     "read_points": (lambda table: read_points(SCHEMA, table, errors=[]), {"table": TABLE}),
     "rows": (lambda row: [ask(row), *EXPLAINER.explain_many([ANN, row])], {"row": ANN}),
+    "prepare": (lambda **k: repr(EXPLAINER.using(Enumerate()).prepare(**k)),
+                {"query": None, "target": "approved", "distance": "l1", "constraints": ["Level is fixed"], "wait": False}),
     "explain_to": (streamed, {"path": "answers.jsonl", "table": TABLE, "keep": ["Level"], "existing": "replace", "engine": None}),
     "rows of a stream": (lambda row: streamed("rows.jsonl", [ANN, row]), {"row": ANN}),
     "columns of a stream": (lambda **k: streamed("columns.jsonl", {**TABLE, **k}), TABLE),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -70,6 +71,32 @@ class CheckedSolver:
     def question(self, target: Target, query: Query) -> Question:
         """The question of one target under a query without conditions; checked once."""
         return self._methods.question(target, query)
+
+    def prepare(
+        self, resolved: ResolvedTarget, query: Query, settings: SearchSettings, point: Floats, *, wait: bool
+    ) -> bool:
+        """Prepare the method for what it is asked first under this query, and begin with some point. Were all searches
+        begun? `wait`: until its kernels are compiled; else within the limits of one row."""
+        method, limits, points, begun = settings.method, settings.limits, point[None, :], []
+        for question in self._first_questions(resolved, query):
+            load = getattr(method, "wait" if wait else "load", None)
+            if load is not None and not refusal(method, question.joint):
+                load(question.joint)
+            seconds = None if wait else limits.seconds
+            with suppress(LimitReached), limited(seconds, limits.memory_bytes):  # each answer says what was reached
+                prepared = self._methods.method(question, method)
+                begin = getattr(prepared.solver, "begin", None)
+                begun += [begin is not None and prepared.takes(points) and begin(prepared.reduced(points), wait=wait)]
+        return len(begun) > 0 and all(begun)
+
+    def _first_questions(self, resolved: ResolvedTarget, query: Query) -> list[Question]:
+        """The questions that the method is asked of anybody, each before it is known what it finds."""
+        query = replace(query, distance="l0") if query.fewest_first else query
+        asked = [self.question(target, query) for target in resolved.alternatives]
+        target = asked[0].target
+        if isinstance(target, ProbabilityTarget) and target.curved(self.model):
+            return [self.question(ProbabilityQuestion(asked[0], self.tolerances).first, query)]
+        return asked
 
     # ------------------------------------------------------------------ people who meet the target already
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from ifonly.caching import SizedCache, bytes_of
+from ifonly.caching import SizedCache
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem import Accepted
 from ifonly.problem.chains import named_models
 from ifonly.problem.query import Query, checked_constraints, read_constraints
-from ifonly.problem.rules import AnyConstraint, facts_of, merged
+from ifonly.problem.rules import AnyConstraint, bytes_beside, facts_of, merged
 from ifonly.schema import Schema
 from ifonly.schema.arguments import items
 
@@ -30,7 +31,7 @@ class CommonConstraints:
         rules = merged(schema)
         self.facts = facts_of(schema, rules)
         self.merged = merged(schema, (), self.own) if self.own else rules
-        self._queries: SizedCache[Query] = SizedCache(QUERY_BYTES, bytes_of)
+        self._queries: SizedCache[Query] = SizedCache(QUERY_BYTES, partial(bytes_beside, schema=schema))
 
     def with_models(self, models: Iterable[Any]) -> CommonConstraints:
         """The same constraints, with further models that queries can name."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ifonly.answering.values import Floats
-from ifonly.problem.elimination import few_values
+from ifonly.problem.hosts import few_values
 from ifonly.problem.rule import rows_allowed
 from ifonly.problem.rules import Rule
 from ifonly.schema import Schema

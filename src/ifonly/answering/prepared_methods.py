@@ -11,6 +11,7 @@ from ifonly.errors import UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import Query, Question, RobustToWeights, Target
 from ifonly.problem.elimination import Elimination, eliminated
+from ifonly.problem.rules import bytes_beside
 from ifonly.results import Method, Solver
 from ifonly.solvers.mip import MipExp, MipObj
 from ifonly.solvers.search import Enumerate, Search
@@ -32,19 +33,23 @@ class PreparedMethod:
 
     solver: Solver
     question: Question
+    searched: Question
+    """What the solver was prepared for: the question, or the one without derived features that stands for it."""
     elimination: Elimination | None = None
     """How rows correspond, where the solver's question has no derived features."""
 
     @cached_property
     def nbytes(self) -> int:
-        """Its size, beside those of the question and the model, which others keep. Counted when it is asked for."""
-        model = self.question.model
-        shared = (model, model.function, model.schema, self.question, *self.question.constraints)
-        return bytes_of(self.solver, (*shared, *getattr(self.solver, "shared", ())))
+        """Its size, beside those of questions and models, which others keep. Counted when it is asked for."""
+        shared = list[Any](getattr(self.solver, "shared", ()))
+        for question in (self.question, self.searched):
+            model = question.model
+            shared += [model, model.function, model.schema, question, *question.constraints]
+        return bytes_of(self.solver, shared)
 
     @property
     def kept_bytes(self) -> int:
-        """The same with the buffers that it may keep later."""
+        """The same with the bounds that it may keep later."""
         return self.nbytes + int(getattr(self.solver, "buffer_bytes", 0))
 
     def takes(self, points: Floats) -> bool:
@@ -93,7 +98,7 @@ class PreparedMethods:
         several = isinstance(method, Search) and len(question.members) > 1  # which reduces the parts that it searches
         searched, elimination = (eliminated(question) if reduced and not several else None) or (question, None)
         solver = method.prepare(searched, self.tolerances)
-        return PreparedMethod(solver, question, elimination)
+        return PreparedMethod(solver, question, searched, elimination)
 
 
 def prepared_cache(most_bytes: int = PREPARED_BYTES) -> SizedCache[PreparedMethod]:
@@ -118,4 +123,4 @@ def _prepared_bytes(prepared: PreparedMethod) -> int:
 
 def _bytes_of_question(question: Question) -> int:
     """What a question takes beside its model."""
-    return bytes_of(question, (question.model, question.model.schema))
+    return bytes_beside(question, question.schema, (question.model,))

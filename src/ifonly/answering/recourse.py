@@ -47,7 +47,7 @@ from ifonly.tolerances import Tolerances
 SPACE_BYTES = 2**28
 """Models of actions, by the causal model and by what cannot be acted on."""
 PREPARED_BYTES = 2**31
-"""Methods, prepared for the question of each set, with all buffers that threads may come to keep."""
+"""Methods, prepared for the question of each set."""
 QUERY_BYTES = 2**22
 BOUND_BYTES = 2**24
 FEW = 4

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,7 @@ from ifonly.problem import (
 from ifonly.problem.chains import each_choice
 from ifonly.problem.disjunctions import Condition, PersonContext, as_conditions, is_condition
 from ifonly.problem.missing import without_imputable
+from ifonly.problem.rules import bytes_beside
 from ifonly.results import Limits, Progress
 from ifonly.tolerances import Tolerances
 
@@ -69,7 +71,7 @@ class QueryRunner:
         self.model, self.tolerances = model, tolerances
         self.solver = CheckedSolver(model, tolerances, prepared)
         self._resolved: SizedCache[ResolvedTarget] = SizedCache(TARGET_BYTES, bytes_of)
-        self._split: SizedCache[SplitQuery] = SizedCache(QUERY_BYTES, bytes_of)
+        self._split: SizedCache[SplitQuery] = SizedCache(QUERY_BYTES, partial(bytes_beside, schema=model.schema))
 
     def batch(self, points: Floats, rows: Sequence[int]) -> Batch:
         """The people, with the model's own scores and decisions; `rows` are the numbers that an error message names."""

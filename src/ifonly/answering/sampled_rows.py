@@ -19,7 +19,7 @@ from ifonly.answering.values import Floats, ResolvedTarget
 from ifonly.model import Model
 from ifonly.problem import Derived, Query
 from ifonly.problem.already_satisfied import already_decided
-from ifonly.problem.elimination import few_values
+from ifonly.problem.hosts import few_values
 from ifonly.problem.rule import is_row_rule, rows_allowed
 from ifonly.results import check_witnesses
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError, RowError
-from ifonly.problem.elimination import few_values
+from ifonly.problem.hosts import few_values
 from ifonly.problem.rules import Derived, Rule
 from ifonly.problem.rules.definitions import no_and_yes
 from ifonly.problem.words import show_name, show_option

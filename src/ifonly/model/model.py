@@ -69,6 +69,9 @@ class Model:
         if not isinstance(self.precision, str) or self.precision not in ("float64", "float32"):
             raise ModelError(f"A model computes in float64 or in float32; got {shown(self.precision)}.")
 
+    def __getstate__(self) -> dict[str, Any]:  # what questions keep beside a model is made again, in another process
+        return {name: value for name, value in self.__dict__.items() if name != "_reduced_models"}
+
     def __repr__(self) -> str:
         about = f"{len(self.classes)} classes" if self.classes else "a regression"
         return f"<Model: {self.source}, {len(self.schema)} features, {about}, {self.precision}>"

@@ -46,7 +46,7 @@ from ifonly.model.rounding import column_box
 from ifonly.model.smooth import SmoothNetwork
 from ifonly.problem.action_regions import EXTRA, RegionTie, region_ties
 from ifonly.problem.composed_rule import last_of
-from ifonly.problem.lowering import unrolling
+from ifonly.problem.lowered_network import unrolling
 from ifonly.problem.parts import Literal, Part, UnrolledColumns
 from ifonly.problem.rule import RowRule
 from ifonly.schema import Binary, Categorical, Feature, Numeric, Ordinal, Real, Schema
@@ -369,7 +369,7 @@ class ActionSpace:
     @cached_property
     def encoding(self) -> Floats:
         """From unrolled columns of a row to the columns that the model reads."""
-        return unrolling(self.rows_schema, UnrolledColumns(self.rows_schema).start)
+        return unrolling(self.rows_schema)
 
     @cached_property
     def deviation(self) -> Floats:

@@ -18,11 +18,11 @@ from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.problem.boxes import FeatureBoxes
 from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
-from ifonly.problem.distance import Distance, Norm
+from ifonly.problem.distance import Norm
 from ifonly.problem.parts import UnrolledColumns
 from ifonly.problem.question import Question
 from ifonly.problem.support import MaxChanges, OnlyWith
-from ifonly.schema import Integer, Numeric, Real, Schema
+from ifonly.schema import Integer, Numeric, Real
 from ifonly.schema.decimals import Grid, stepped, steps_to, written
 
 Floats = NDArray[np.float64]
@@ -274,19 +274,17 @@ def _inward(lower: Floats, upper: Floats, base: Floats | float, step: Floats | f
 
 def costs_of(question: Question) -> Costs:
     """The part of a question that needs no model: what changes cost, and which are allowed."""
-    schema, distance = question.schema, question.distance
-    jump, slope, tables = _rates(distance, schema)
-    up, down = distance.direction_vectors(schema)
+    schema, rates = question.schema, question.measure.rates
     return Costs(
         question=question,
         numeric=np.array([isinstance(f, Numeric) for f in schema.features]),
         step=_steps(question),
         start=UnrolledColumns(schema).start,
-        norm=distance.kind,
-        jump=jump,
-        rate=slope * up,
-        rate_down=slope * down,
-        option_cost=tables,
+        norm=question.distance.kind,
+        jump=rates.jump,
+        rate=rates.up,
+        rate_down=rates.down,
+        option_cost=rates.tables,
         most_changes=min([len(schema), *(rule.most for rule in question.rules if isinstance(rule, MaxChanges))]),
         counts=np.array([name not in question.uncounted for name in schema.names]),
         partners=_partners(question),
@@ -298,23 +296,6 @@ def _partners(question: Question) -> NDArray[np.int64]:
     place = question.schema.index
     pairs = [(place(rule.feature), place(rule.partner)) for rule in question.rules if isinstance(rule, OnlyWith)]
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
-
-
-def _rates(distance: Distance, schema: Schema) -> tuple[Floats, Floats, tuple[Floats, ...]]:
-    """Of each feature: what any change costs, what a unit of it costs, and (options) what each transition costs."""
-    weight, scale = distance.weight_vector(schema), distance.scale_vector(schema)
-    squared, n = distance.kind is Norm.L2, len(schema)
-    share = 1.0 / np.sqrt(n) if squared else 1.0 / n
-    jump, slope = distance.jump * weight * share, distance.rate * weight * share / scale
-    tables: list[Floats] = []
-    for g, feature in enumerate(schema.features):
-        if isinstance(feature, Numeric):
-            tables.append(np.zeros((1, 1)))
-            continue
-        moved = distance.option_changes(feature)
-        cost = jump[g] * (1.0 - np.eye(len(moved))) + slope[g] * scale[g] * moved
-        tables.append(cost**2 if squared else cost)
-    return jump, slope, tuple(tables)
 
 
 def _steps(question: Question) -> Floats:

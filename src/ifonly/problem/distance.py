@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.caching import cached_property
+from ifonly.caching import cached, cached_property
 from ifonly.errors import QuestionError, RowError
 from ifonly.printing import shown
 from ifonly.schema import Choice, Numeric, Schema, read_points
@@ -30,6 +30,8 @@ LEAST, MOST = 1e-100, 1e100
 """Weights, scales and shares: beyond these, distances overflow or vanish."""
 
 
+DISTANCE_BYTES = 2**22
+"""Distances between rows of schemas, checked and as numbers."""
 DERIVED = 1e-12
 """The weight of a derived feature: nothing in any digit that is shown, and no division by 0 in any search."""
 
@@ -41,6 +43,18 @@ class Norm(Enum):
     L1 = "l1"
     L2 = "l2"
     LINF = "linf"
+
+
+class Rates(NamedTuple):
+    """What changes cost, feature by feature."""
+
+    jump: NDArray[np.float64]
+    """Of any change."""
+    up: NDArray[np.float64]
+    """Of a unit upward."""
+    down: NDArray[np.float64]
+    tables: tuple[NDArray[np.float64], ...]
+    """Of each transition between options, (before, after); (1, 1) zeros for numbers."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +134,9 @@ class Distance:
 
     def check(self, schema: Schema) -> None:
         """Every weight and scale must name a feature; scales only numbers."""
+        _checked(self, schema)
+
+    def _check(self, schema: Schema) -> None:
         for what, table in (("weight", self.weights), ("scale", self.scales)):
             for name in table:
                 feature = schema[name]
@@ -181,11 +198,11 @@ class Distance:
 
     def without(self, names: Collection[str]) -> Distance:
         """The same distance, in which these features count almost nothing: derived features, which follow others."""
-        return replace(self, weights={**self.weights, **dict.fromkeys(sorted(names), DERIVED)})
+        return _without(self, frozenset(names))
 
     def on(self, schema: Schema) -> Measure:
         """The distance between rows of this schema."""
-        return Measure(self, schema)
+        return _on(self, schema)
 
     def changes(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
         """delta, feature by feature, unweighted; `after` may be one point or many."""
@@ -207,6 +224,22 @@ class Distance:
         return {**plain_tables, "up": dict(self.up), "down": dict(self.down), "transitions": moves}
 
 
+@cached(DISTANCE_BYTES)
+def _checked(distance: Distance, schema: Schema) -> bool:
+    distance._check(schema)
+    return True
+
+
+@cached(DISTANCE_BYTES)
+def _without(distance: Distance, names: frozenset[str]) -> Distance:
+    return replace(distance, weights={**distance.weights, **dict.fromkeys(sorted(names), DERIVED)})
+
+
+@cached(DISTANCE_BYTES)
+def _on(distance: Distance, schema: Schema) -> Measure:
+    return Measure(distance, schema)
+
+
 @dataclass(frozen=True)
 class Measure:
     """A distance between the rows of a schema, with what does not change from row to row."""
@@ -225,13 +258,36 @@ class Measure:
     @cached_property
     def steepest(self) -> NDArray[np.float64]:
         """What one unit of each coordinate costs at most (in l1)."""
-        most = np.maximum(*self.distance.direction_vectors(self.schema))
+        most = np.maximum(*self._directions)
         return self.distance.rate * self.weight * most / self.scale / len(self.schema)
 
     @cached_property
     def _most(self) -> NDArray[np.float64]:
         """The most that delta can be: binaries and categories change by 1, or not at all."""
         return np.array([1.0 if f.kind in ("binary", "categorical") else np.inf for f in self.schema.features])
+
+    @cached_property
+    def option_changes(self) -> dict[int, NDArray[np.float64]]:
+        """Of each feature with options, by its place: delta between them, (before, after), unweighted."""
+        features = enumerate(self.schema.features)
+        return {g: self.distance.option_changes(one) for g, one in features if isinstance(one, Choice)}
+
+    @cached_property
+    def _directions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.distance.direction_vectors(self.schema)
+
+    @cached_property
+    def rates(self) -> Rates:
+        """What changes cost."""
+        distance, squared, n = self.distance, self.distance.kind is Norm.L2, len(self.schema)
+        share = 1.0 / np.sqrt(n) if squared else 1.0 / n
+        jump, slope = distance.jump * self.weight * share, distance.rate * self.weight * share / self.scale
+        tables = [np.zeros((1, 1))] * n
+        for g, moved in self.option_changes.items():
+            cost = jump[g] * (1.0 - np.eye(len(moved))) + slope[g] * self.scale[g] * moved
+            tables[g] = cost**2 if squared else cost
+        up, down = self._directions
+        return Rates(jump, slope * up, slope * down, tuple(tables))
 
     def changes(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
         """delta, feature by feature, unweighted; `after` may be one point or many."""
@@ -244,12 +300,12 @@ class Measure:
         self, before: NDArray[np.float64], after: NDArray[np.float64], gap: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """`changes`, with costs by direction and transition."""
-        up, down = self.distance.direction_vectors(self.schema)
+        up, down = self._directions
         result = np.where(gap > 0, gap * up, -gap * down)
         for g, feature in enumerate(self.schema.features):
             if isinstance(feature, Choice):
                 now, then = np.broadcast_arrays(np.asarray(before)[..., g], after[..., g])
-                result[..., g] = self.distance.option_changes(feature)[now.astype(np.intp), then.astype(np.intp)]
+                result[..., g] = self.option_changes[g][now.astype(np.intp), then.astype(np.intp)]
         return result
 
     def between(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> Any:

@@ -8,14 +8,15 @@ features stay, with their rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.caching import cached_property
+from ifonly.caching import cached, cached_property
 from ifonly.errors import SchemaError
 from ifonly.model import Model
 from ifonly.model.folded import Folded
@@ -26,36 +27,27 @@ from ifonly.problem.composed_rule import ComposedRule, last_of
 from ifonly.problem.constraints import Domains
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.holding import Held
+from ifonly.problem.hosts import Host, alternatives, hosts_of
 from ifonly.problem.joint_target import JointTarget
-from ifonly.problem.lowering import unrolling
+from ifonly.problem.lowered_network import unrolling
 from ifonly.problem.parts import Literal, Part, UnrolledColumns, clause_part
 from ifonly.problem.question import Question
 from ifonly.problem.rule import RowRule, is_row_rule
 from ifonly.problem.rules.derived import Derived
-from ifonly.problem.rules.formulas import holds_each
-from ifonly.problem.rules.normal import AtLeast, literals
+from ifonly.problem.rules.normal import literals
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import MaxChanges, OnlyWith
-from ifonly.schema import Categorical, Choice, Feature, Integer, Numeric, Schema
+from ifonly.schema import Categorical, Choice, Feature, Numeric, Schema
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 
-MAX_VALUES = 32
-"""Values of a host."""
-MAX_ALTERNATIVES = 8
-"""Values of an integer that becomes options for the sake of rules."""
-MAX_DERIVED = 512
-"""Values of a derived feature."""
-
-
-@dataclass(frozen=True)
-class Host:
-    """A feature with few values, and what the derived features are for each of them."""
-
-    place: int
-    values: Floats
-    derived: dict[int, Floats]
-    """By place: the value of a derived feature for each value of the host."""
+ELIMINATION_BYTES = 2**22
+"""Eliminations, by schema and rules: questions that differ in the rest share one."""
+MODELS_KEPT = 4
+"""Reduced ones of a model."""
+KEPT = 256
+"""Of an elimination: clauses and parts of rules, distances."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +112,8 @@ class Elimination:
 
     def parts_of(self, rule: RowRule, columns: UnrolledColumns) -> Sequence[Part]:
         if isinstance(rule, Rule):
-            return [clause_part(columns, clause) for clause in self.clauses_of(rule, columns)]
+            clauses = self.clauses_of(rule, columns)
+            return self._once(("parts", rule), lambda: [clause_part(columns, clause) for clause in clauses])
         old = UnrolledColumns(self.rows_schema)
         return [Part(((self.times(part.layers[0][0]), part.layers[0][1]), *part.layers[1:]), part.whole, gap=part.gap)
                 for part in rule.parts(old)]  # fmt: skip
@@ -128,10 +121,40 @@ class Elimination:
     def clauses_of(self, rule: Rule, columns: UnrolledColumns) -> list[list[Literal]]:
         """Clause by clause: what a host decides alone becomes a matter of its options."""
         old = UnrolledColumns(self.rows_schema)
-        return [
-            [_composed(columns, one, self.unrolled) for one in literals(old, clause)]
-            for clause in rule.clauses(old.schema)
-        ]
+        return self._once(
+            ("clauses", rule),
+            lambda: [
+                [_composed(columns, one, self.unrolled) for one in literals(old, clause)]
+                for clause in rule.clauses(old.schema)
+            ],
+        )
+
+    def distance(self, distance: Distance) -> Distance:
+        """The same distance between rows of the reduced question."""
+        return self._once(("distance", distance), lambda: _distance(distance, self))
+
+    def composed(self, rule: RowRule) -> ComposedRule:
+        """The rule about rows of the reduced question."""
+        made = ComposedRule(rule, self)
+        return self._once(("composed", rule), lambda: made) if isinstance(rule, Rule) else made
+
+    def share(self) -> None:
+        """Work out what copies have in common."""
+        _ = self.reduced_schema, self.kept, self.unrolled, self._kept
+
+    def _once(self, key: tuple[str, Any], make: Callable[[], T]) -> T:
+        """What is made of a rule or a distance, made once."""
+        kept = self._kept
+        found: T | None = kept.get(key)
+        if found is None:
+            if len(kept) >= KEPT:
+                kept.clear()
+            found = kept[key] = make()
+        return found
+
+    @cached_property
+    def _kept(self) -> dict[tuple[str, Any], Any]:
+        return {}
 
     def literal_of(self, one: Literal) -> Literal:
         """An inequality about rows of the original, about those of the reduced schema."""
@@ -181,7 +204,7 @@ class Elimination:
         """The matrix from encoded columns of the reduced schema to those of the original; every feature but a host has
         its own encoding in both."""
         matrix = np.zeros((len(self.rows_schema.columns), len(self.reduced_schema.columns)))
-        from_unrolled = unrolling(self.rows_schema, UnrolledColumns(self.rows_schema).start) @ self.unrolled
+        from_unrolled = unrolling(self.rows_schema) @ self.unrolled
         new, hosts = UnrolledColumns(self.reduced_schema), {host.place for host in self.hosts}
         for k, g in enumerate(self.kept):
             columns = self.reduced_schema.feature_columns[k]
@@ -198,29 +221,45 @@ def eliminated(question: Question) -> tuple[Question, Elimination] | None:
     models = target.models if isinstance(target, JointTarget) else (question.model,)
     if not question.derived or question.schema.unknown or not all(_reducible(one) for one in models):
         return None
-    hosts = tuple(_hosts(question))
-    if not hosts:
+    rules = tuple(rule for rule in question.rules if isinstance(rule, Rule | OnlyWith))
+    held = question.derived & {c.feature for c in question.by_feature}
+    trees = any(one.function.as_trees() is not None for one in models)
+    known = _elimination(question.schema, rules, held, trees)
+    if known is None:
         return None
-    if all(one.function.as_trees() is None for one in models):  # trees take any rule, in cells
-        hosts += tuple(_alternatives(question, {host.place for host in hosts}))
-    elimination = Elimination(question.schema, hosts)
-    try:
-        schema = elimination.reduced_schema
-    except SchemaError:  # two columns of one name
-        return None
+    elimination = copy(known)  # what is kept of the rows of a question stays with it
     if isinstance(target, JointTarget):
-        target = target.of([_reduced(one, elimination, schema) for one in target.models])
+        target = target.of([_reduced(one, elimination) for one in target.models])
         model = joint_model(target.models)
     else:
-        model = _reduced(question.model, elimination, schema)
+        model = _reduced(question.model, elimination)
     reduced = Question(
         model=model,
         target=target,
-        distance=_distance(question, elimination),
-        constraints=tuple(_constraints(question, elimination)),
+        distance=elimination.distance(question.distance),
+        constraints=tuple(_constraints(question, elimination, known)),
         caution=question.caution,
     )
     return reduced, elimination
+
+
+@cached(ELIMINATION_BYTES)
+def _elimination(
+    schema: Schema, rules: tuple[Rule | OnlyWith, ...], held: frozenset[str], trees: bool
+) -> Elimination | None:
+    """What can be eliminated under these rules. `held`: derived features with constraints of their own; `trees`: trees
+    decide, which take any other rule, in cells."""
+    hosts = tuple(hosts_of(schema, rules, held))
+    if not hosts:
+        return None
+    if not trees:
+        hosts += tuple(alternatives(schema, rules, {host.place for host in hosts}))
+    elimination = Elimination(schema, hosts)
+    try:
+        elimination.share()
+    except SchemaError:  # two columns of one name
+        return None
+    return elimination
 
 
 def _reducible(model: Model) -> bool:
@@ -232,8 +271,17 @@ def _reducible(model: Model) -> bool:
     return network and not function.exact_sums
 
 
-def _reduced(model: Model, elimination: Elimination, schema: Schema) -> Model:
-    """The model of rows of the reduced question."""
+def _reduced(model: Model, elimination: Elimination) -> Model:
+    """The model of rows of the reduced question, made once for all questions that have this elimination."""
+    kept: tuple[tuple[Any, Model], ...] = model.__dict__.get("_reduced_models", ())
+    found = next((reduced for hosts, reduced in kept if hosts is elimination.hosts), None)
+    if found is None:
+        found = _made_reduced(model, elimination, elimination.reduced_schema)
+        model.__dict__["_reduced_models"] = ((elimination.hosts, found), *kept[: MODELS_KEPT - 1])
+    return found
+
+
+def _made_reduced(model: Model, elimination: Elimination, schema: Schema) -> Model:
     trees, function = model.function.as_trees(), model.function
     return Model(
         function=(
@@ -261,72 +309,12 @@ class Expanded:
         return self.original(self.elimination.rows(points))
 
 
-# ---------------------------------------------------------------------- which features
-
-
-def _hosts(question: Question) -> Iterator[Host]:
-    schema = question.schema
-    definitions = {rule.feature: rule for rule in question.rules if isinstance(rule, Derived)}
-    held = {c.feature for c in question.by_feature}
-    held |= {name for rule in question.rules if isinstance(rule, OnlyWith) for name in (rule.feature, rule.partner)}
-    found: dict[str, list[Derived]] = {}
-    for name, rule in definitions.items():
-        bases = rule.bases(schema)
-        if len(bases) == 1 and not bases & set(definitions) and name not in held:
-            found.setdefault(next(iter(bases)), []).append(rule)
-    for base, rules in found.items():
-        values = few_values(schema[base])
-        if values is None or any(isinstance(c, OnlyWith) and base in (c.feature, c.partner) for c in question.rules):
-            continue
-        derived = {schema.index(rule.feature): _followed(schema, rule, base, values) for rule in rules}
-        known = {g: values_of for g, values_of in derived.items() if values_of is not None}
-        if known:
-            yield Host(schema.index(base), values, known)
-
-
-def _alternatives(question: Question, known: set[int]) -> Iterator[Host]:
-    """Integers with few values that are alternatives of a rule ("Low <= 5 or ..."): with options, that is linear."""
-    schema = question.schema
-    paired = {name for rule in question.rules if isinstance(rule, OnlyWith) for name in (rule.feature, rule.partner)}
-    found: set[int] = set()
-    for rule in question.rules:
-        for clause in rule.clauses(schema) if isinstance(rule, Rule) and not isinstance(rule, Derived) else ():
-            numbers = [one.numbers for one in clause if isinstance(one, AtLeast) and not one.options]
-            if len(numbers) > 1:
-                found |= {terms[0][0] for terms in numbers if len(terms) == 1}
-    for g in sorted(found - known):
-        values = few_values(schema.features[g], MAX_ALTERNATIVES)
-        if values is not None and isinstance(schema.features[g], Integer) and schema.names[g] not in paired:
-            yield Host(g, values, {})
-
-
-def few_values(feature: Feature, most: int = MAX_VALUES) -> Floats | None:
-    """All values of a feature, as they are in a point, if they are few."""
-    if isinstance(feature, Choice):
-        return np.arange(len(feature.options), dtype=np.float64) if 1 < len(feature.options) <= most else None
-    if isinstance(feature, Integer) and 0 < (feature.upper - feature.lower) / feature.step < most:
-        return np.arange(feature.lower, feature.upper + 0.5 * feature.step, feature.step)
-    return None
-
-
-def _followed(schema: Schema, rule: Derived, base: str, values: Floats) -> Floats | None:
-    """The value of a derived feature for each value of its base; None where it is not exactly one."""
-    g, host = schema.index(rule.feature), schema.index(base)
-    own = few_values(schema.features[g], MAX_DERIVED)
-    if own is None:
-        return None
-    points = np.zeros((len(values) * len(own), len(schema)))
-    points[:, host], points[:, g] = np.repeat(values, len(own)), np.tile(own, len(values))
-    held = holds_each(rule.formula(schema), points).reshape(len(values), len(own))
-    return own[held.argmax(axis=1)] if (held.sum(axis=1) == 1).all() else None
-
-
 # ---------------------------------------------------------------------- distance and constraints
 
 
-def _distance(question: Question, elimination: Elimination) -> Distance:
+def _distance(distance: Distance, elimination: Elimination) -> Distance:
     """The same distance: it is a mean over all features, of which some are gone."""
-    old, new, distance = question.schema, elimination.reduced_schema, question.distance
+    old, new = elimination.rows_schema, elimination.reduced_schema
     share = len(new) / len(old)
     share = float(np.sqrt(share)) if distance.kind is Norm.L2 else share
     hosts = {old.names[host.place]: host for host in elimination.hosts}
@@ -357,7 +345,7 @@ def _moves(distance: Distance, schema: Schema, host: Host) -> dict[tuple[Any, An
     return {(one, other): changes[i][j] for i, one in options for j, other in options if i != j}
 
 
-def _constraints(question: Question, elimination: Elimination) -> Iterator[Any]:
+def _constraints(question: Question, elimination: Elimination, known: Elimination) -> Iterator[Any]:
     schema = question.schema
     gone = {schema.names[g] for host in elimination.hosts for g in host.derived}
     hosts = {schema.names[host.place]: host for host in elimination.hosts}
@@ -368,7 +356,7 @@ def _constraints(question: Question, elimination: Elimination) -> Iterator[Any]:
         if isinstance(constraint, MaxChanges | OnlyWith):
             yield constraint
         elif is_row_rule(constraint):
-            yield ComposedRule(constraint, elimination)
+            yield (known if isinstance(constraint, Rule) else elimination).composed(constraint)
         elif constraint.feature in hosts and not isinstance(constraint, Held):
             yield HostConstraint.of(constraint, schema, hosts[constraint.feature])
         else:

@@ -99,6 +99,13 @@ class Schema:
         return self.features[self.index(name)]
 
     def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}  # texts hash anew per process
+
+    @cached_property
+    def _hash(self) -> int:
         return hash((self.features, self.columns, self.rules))
 
     # ------------------------------------------------------------------ making, loading, saving

@@ -119,15 +119,15 @@ class Handler:
         }
 
     def warm_up(self) -> None:
-        """Load all kernels, or start to compile them, and explain one row of each model, so that the first request need
-        not wait for that."""
+        """Load all kernels, or start to compile them, and prepare each model, so that the first request need not wait
+        for that."""
         for kernels in self._kernels:
             kernels.prepare()
             if self.slow and not kernels.compiled and not kernels.being_compiled:
                 kernels.load()  # no process can compile in the background, and a request has too little time for it
-        for registered in self.registry:
+        for explainer in self._explainers.values():
             with contextlib.suppress(IfonlyError):  # a regression needs a target
-                self._explainers[registered.name].explain(registered.example_row, limits=Limits(seconds=PLAIN_SECONDS))
+                explainer.using(limits=Limits(seconds=PLAIN_SECONDS)).prepare(wait=False)
 
     @property
     def hard_seconds(self) -> float:

@@ -11,7 +11,6 @@ from ifonly.printing import shown
 from ifonly.problem.rules import normal
 from ifonly.problem.rules.definitions import DefinitionParser, definition_formula, refuse_cycles
 from ifonly.problem.rules.formulas import Every, Formula, without_missing
-from ifonly.problem.rules.parser import clearly
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.words import show_name
 from ifonly.schema import Schema
@@ -76,9 +75,6 @@ class Derived(Rule):
         self.clauses(schema)
         if not self.bases(schema):
             raise QuestionError(f"The definition of {show_name(self.feature)} names no other feature: '{self.text}'.")
-
-    def describe(self) -> str:
-        return clearly(self.text)
 
 
 def derived_features(constraints: Iterable[Any]) -> frozenset[str]:

@@ -17,8 +17,9 @@ import re
 from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil, floor, inf
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from ifonly.caching import bytes_of, cached
 from ifonly.errors import QuestionError, RuleError
 from ifonly.printing import shown
 from ifonly.problem.accepted import Accepted
@@ -56,6 +57,8 @@ _ACCEPTS = re.compile(
     r"(accepts?|approves?|rejects?|refuses?|denies|deny|declines?)(?: without any (?:\d+ )?trees?)?"
 )
 """A decision of another model, which only those who know it by name can read."""
+RULES_BYTES = 2**22
+"""The rules of schemas, read."""
 _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
 
 
@@ -104,14 +107,15 @@ def merged(
     All apply; `Age is free` drops those of the levels before it that concern Age and nothing else, whatever their form,
     but not the permission to fill it in.
     """
-    levels = ([_default(text, schema) for text in schema.rules], everybody, personal)
+    levels = (_own_rules(schema), everybody, personal)
     result: list[AnyConstraint] = []
     for level in levels:
         read = [read_constraint(c, schema) if isinstance(c, str) else c for c in level]
         freed = {c.feature for c in read if isinstance(c, Unconstrained)}
         for name in freed:
             schema.index(name)
-        result = [c for c in result if not (about := _concerned(c, schema)) or not about <= freed]
+        if freed:
+            result = [c for c in result if not (about := _concerned(c, schema)) or not about <= freed]
         result += [c for c in read if not isinstance(c, Unconstrained)]
     whole = _without_actionable(dict.fromkeys(result), schema)
     check_derived(whole, schema)
@@ -136,6 +140,12 @@ def facts_of(schema: Schema, own: Iterable[AnyConstraint] | None = None) -> tupl
     return tuple(rule for rule in rules if len(rule.features(schema)) > 1)
 
 
+@cached(RULES_BYTES)
+def _own_rules(schema: Schema) -> tuple[AnyConstraint, ...]:
+    """The schema's own rules, read once."""
+    return tuple(_default(text, schema) for text in schema.rules)
+
+
 def _default(text: str, schema: Schema) -> AnyConstraint:
     try:
         return read_constraint(text, schema)
@@ -143,13 +153,21 @@ def _default(text: str, schema: Schema) -> AnyConstraint:
         raise type(error)(f"In the schema's own rules: {error}") from None
 
 
+def bytes_beside(value: Any, schema: Schema, others: Iterable[Any] = ()) -> int:
+    """About what a value takes beside a schema, its own rules and others that are kept anyway."""
+    return bytes_of(value, (schema, *_own_rules(schema), *others))
+
+
+def _named(text: str) -> frozenset[str]:
+    return frozenset(token.value for token in tokens(text) if token.kind in ("word", "text"))
+
+
 def _concerned(constraint: AnyConstraint, schema: Schema) -> frozenset[str]:
     """The features that a constraint speaks of; none if it speaks of no particular one."""
     if isinstance(constraint, Imputable | Derived):
         return frozenset()
     if isinstance(constraint, Rule):  # one that is always true, or never, looks at none, but it still names some
-        named = frozenset(token.value for token in tokens(constraint.text) if token.kind in ("word", "text"))
-        return constraint.features(schema) or named & frozenset(schema.names)
+        return constraint.features(schema) or _named(constraint.text) & frozenset(schema.names)
     if isinstance(constraint, OnlyWith):
         return frozenset((constraint.feature, constraint.partner))
     return frozenset((constraint.feature,)) if isinstance(constraint, Constraint) else frozenset()

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.parts import Part, UnrolledColumns
@@ -67,7 +68,11 @@ class Rule:
 
     def features(self, schema: Schema) -> frozenset[str]:
         """The features that it looks at."""
-        return frozenset(schema.names[g] for g in features_of(self.formula(schema)))
+        _, formula, kept = self._understood(schema)
+        if "features" not in kept:
+            kept["features"] = frozenset(schema.names[g] for g in features_of(formula))
+        found: frozenset[str] = kept["features"]
+        return found
 
     def gaps(self, schema: Schema) -> tuple[Gap, ...]:
         """The gaps between the values that it leaves a number, if it is about one number alone."""
@@ -101,6 +106,10 @@ class Rule:
         return known
 
     def describe(self) -> str:
+        return self._clearly
+
+    @cached_property
+    def _clearly(self) -> str:
         return parser.clearly(self.text)
 
 

@@ -6,7 +6,6 @@ The kernels count changes from the factual in steps or units, and compare costs;
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,9 +26,6 @@ from ifonly.solvers.search.kernels.layout import (
     SQUARED,
     Pack,
     PackedPeople,
-    Scratch,
-    Tree,
-    TriangleBuffers,
 )
 from ifonly.solvers.search.pack import (
     CHORDS,
@@ -116,8 +112,6 @@ class PackedQuestion:
     """Of a scratch's F."""
     probing: int
     """When ReLUs are probed: NEVER, BY_RULE or ALWAYS."""
-    spare: deque[tuple[Scratch, TriangleBuffers, Tree]] = field(default_factory=deque, compare=False)
-    """Buffers that no thread is using; `bytes_of` does not look into a deque, since `buffer_bytes` has them."""
 
     @classmethod
     def of(
@@ -140,6 +134,13 @@ class PackedQuestion:
     @cached_property
     def squared(self) -> bool:
         return self.pack.norm == SQUARED
+
+    @cached_property
+    def sizes(self) -> tuple[Any, ...]:
+        """What the sizes of a thread's buffers depend on."""
+        pack = self.pack
+        sizes = tuple(pack.index[SIZES, : pack.layers + 1].tolist())
+        return (sizes, self.lowered.features, pack.rules, pack.norm, self.records, self.rows, self.probing, self.lines)
 
     @cached_property
     def node_bytes(self) -> int:

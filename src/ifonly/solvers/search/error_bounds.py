@@ -65,7 +65,8 @@ def errors_everywhere(lowered: Lowered) -> Errors:
     ends = [(f.lower, f.upper) if isinstance(f, Numeric) else (0.0, 0.0) for f in lowered.question.schema.features]
     low, high = np.array(ends).T
     everything = Boxes(low[None, :], high[None, :], np.ones((1, lowered.width), dtype=np.bool_))
-    return errors_within(lowered, everything, lowered.question.model.error[None, :])
+    slacks = lowered.network.once("slacks", lambda: _slacks_in(lowered, everything))
+    return _errors(lowered, slacks, lowered.question.model.error[None, :])
 
 
 class Boxes(NamedTuple):
@@ -91,12 +92,21 @@ def balls(lowered: Lowered, people: Allowed, reach: Floats) -> Boxes:
 def errors_within(lowered: Lowered, boxes: Boxes, model_error: Floats | None = None) -> Errors:
     """The same over each of these boxes; `model_error`: what the deployed model's scores can be off by there, if that
     is known."""
-    slack, start, lost = (_slacks if lowered.bends is None else _smooth_slacks)(lowered, *boxes)
+    slacks = _slacks_in(lowered, boxes)
     check_limits()
-    question = lowered.question
-    c, _ = question.conditions
     if model_error is None:
-        model_error = question.model.error_over(*encoded_boxes(lowered, boxes))
+        model_error = lowered.question.model.error_over(*encoded_boxes(lowered, boxes))
+    return _errors(lowered, slacks, model_error)
+
+
+def _slacks_in(lowered: Lowered, boxes: Boxes) -> tuple[list[Floats], Floats, Floats]:
+    """What rounding can do to the search itself in these boxes, which its network decides alone."""
+    return (_slacks if lowered.bends is None else _smooth_slacks)(lowered, *boxes)
+
+
+def _errors(lowered: Lowered, slacks: tuple[list[Floats], Floats, Floats], model_error: Floats) -> Errors:
+    question, (slack, start, lost) = lowered.question, slacks
+    c, _ = question.conditions
     error = question.caution * (model_error @ np.abs(c).T)
     own = slack[-1]
     high = lowered.need + (error if question.rounding_bound is None else question.rounding_bound) + own

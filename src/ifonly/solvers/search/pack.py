@@ -51,7 +51,7 @@ def units(lowered: Lowered) -> Floats:
 
 def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
     """The arrays of a question."""
-    unit = units(lowered)
+    unit, network = units(lowered), lowered.network
     first = lowered.layers[0][0].copy()
     for g in np.flatnonzero(lowered.numeric):
         first[:, lowered.start[g]] *= unit[g]
@@ -71,8 +71,8 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
     index[layout.SIZES, : len(sizes)] = sizes
     index[layout.WEIGHT_AT, 1 : len(stack)] = np.cumsum([weight.size for weight, _ in stack])[:-1]
     index[layout.BIAS_AT, 1 : len(stack)] = np.cumsum(sizes[1:])[:-1]
-    index[layout.READS_FROM : layout.READS_TO + 1, : sum(sizes[1:])] = _parts_read(stack)
-    group = _groups([weight for weight, _ in stack])
+    index[layout.READS_FROM : layout.READS_TO + 1, : sum(sizes[1:])] = network.once("reads", lambda: _parts_read(stack))
+    group = network.once("groups", lambda: _groups([weight for weight, _ in stack]))
     index[layout.GROUP, : len(group)] = group
     return Pack(
         norm=NORMS[lowered.norm],

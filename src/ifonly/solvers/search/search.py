@@ -64,6 +64,15 @@ class Search:
                 if search.prepared_with_kernels:
                     search.kernels().prepare()
 
+    def wait(self, question: Question) -> None:
+        """The same, and wait until the kernels are compiled, however long that takes."""
+        self.load(question)
+        for name in dict.fromkeys(one.model.function.search for one in question.members):
+            if SEARCHES[name].compiled:
+                kernels = SEARCHES[name].kernels()
+                kernels.prepare()
+                kernels.wait()
+
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         if len(question.members) > 1 and not self._few_rows(question):
             from ifonly.solvers.search.several import SeveralModels
@@ -120,12 +129,14 @@ class Search:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindSearch:
     """How models of one kind are searched: the module that is loaded, the kernels that are compiled ("module:name"),
-    and what prepares a question. `prepared_with_kernels`: preparing calls kernels too, so they are compiled first."""
+    and what prepares a question. `prepared_with_kernels`: preparing calls kernels too, so they are compiled first.
+    `compiled`: are there kernels that it calls?"""
 
     module: str
     kernels_at: str
     prepare: Callable[[Search, Question, Tolerances], Solver]
     prepared_with_kernels: bool = False
+    compiled: bool = True
 
     @property
     def ready(self) -> bool:
@@ -161,6 +172,7 @@ SEARCHES = {
         module="ifonly.solvers.search.boxes.solver",
         kernels_at="ifonly.solvers.search.compiled:KERNELS",  # it has none of its own
         prepare=Search._box_solver,
+        compiled=False,
     ),
 }
 """Registry of the searches by `Kind.search`."""

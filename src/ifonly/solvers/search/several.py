@@ -55,8 +55,7 @@ class SeveralModels:
         assert isinstance(question.target, JointTarget)
         self._prepare, self.question, self.target, self.tolerances = prepare, question, question.target, tolerances
         self._known: dict[tuple[tuple[int, ...], bool], _Prepared] = {}
-        first = self._solver((0,), True)
-        self.buffer_bytes = len(self.target.models) * getattr(first.solver, "buffer_bytes", 0)
+        self._solver((0,), True)  # what cannot be searched is refused here
 
     def _solver(self, models: tuple[int, ...], reduced: bool) -> _Prepared:
         """The search under these models, prepared once."""

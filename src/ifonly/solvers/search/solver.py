@@ -27,12 +27,15 @@ from ifonly.solvers.search.kernels.layout import HIGH, LOW, PackedPeople
 from ifonly.solvers.search.pack import Probing
 from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.rounding import RobustSearch
+from ifonly.solvers.search.rounding_analysis import ROUNDING_KERNEL
 from ifonly.solvers.search.table import FavourableTable
-from ifonly.solvers.search.worker import PEOPLE_A_CALL, Budget, buffer_bytes
+from ifonly.solvers.search.worker import PEOPLE_A_CALL, Budget
 from ifonly.tolerances import Tolerances
 
 PEOPLE_BYTES = 1 << 25
 """What the arrays of the people that are packed at a time may take together."""
+FIRST_NODES = 1
+"""Of a search that is only begun."""
 PLAIN_PEOPLE = 16
 """Who are looked up in a table at a time in plain Python."""
 
@@ -57,11 +60,8 @@ class SearchSolver:
         self.errors = errors_everywhere(lowered)
         self.robust_search = RobustSearch(self.packed, self.errors, tolerances, any_rounding=any_rounding)
         self.has_edges = not lowered.required_whole.all()
-
-    @cached_property
-    def buffer_bytes(self) -> int:
-        """What buffers it may come to keep."""
-        return 0 if self.table is not None and not self.packed.records else buffer_bytes(self.packed)
+        self.shared = (lowered.network,) if lowered.network.kept else ()
+        """What others keep as well."""
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> Claims:
         kernels = self.packed.kernels if self.table is None else KERNELS
@@ -73,6 +73,16 @@ class SearchSolver:
         claims = [self._solve(some, budget) for some in stretches]
         budget.reporter.all_done()
         return Claims.joined(claims)
+
+    def begin(self, points: Floats, *, wait: bool) -> bool:
+        """Do what is done in the first search only, and say so, if that is not to be in plain Python. `wait`: until all
+        kernels that it needs are compiled."""
+        chain = self.table is None and self.lowered.question.rounding_bound is None
+        if chain and self.robust_search.analysis.chain is not None and wait:
+            ROUNDING_KERNEL.wait()
+        if self.packed.kernels.compiled:
+            self.solve(points, Limits(nodes=FIRST_NODES))
+        return self.packed.kernels.compiled
 
     def _solve(self, points: Floats, budget: Budget) -> Claims:
         return self.among(self.lowered.domains(points), budget)

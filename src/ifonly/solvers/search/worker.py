@@ -8,11 +8,12 @@ from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import SizedCache
 from ifonly.results import Limits, Stop, StoppedBy
 from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.solvers.search.deadline import Deadline
@@ -41,8 +42,9 @@ FIRST_SLICE_WEIGHTS = 2_000_000
 """The first slice of a person's search: this many nodes, or nodes times weights, whichever is less."""
 SLICE_SECONDS = 0.1
 FIRST_POOL = 512
-MOST_SPARE, SPARE_BYTES = 8, 2**24
-"""Buffers that are kept for the next call: of so many threads, and, but for the first one's, of so many bytes."""
+MOST_SPARE, SPARE_BYTES, ALL_SPARE_BYTES = 8, 2**24, 2**27
+"""Buffers that are kept for the next call: of so many threads, and, but for the first one's, of so many bytes; and of
+all sizes together."""
 SLOW_NODE = 100_000
 """Products for one node from which on the clock must run inside it (about 0.2 ms)."""
 PLAIN_SLICE = 2
@@ -50,22 +52,31 @@ PLAIN_NODE = 1_000_000
 """Products for one node from which on it takes plain Python half a second: then the compiled kernels are waited for."""
 
 
-def buffer_bytes(packed: PackedQuestion) -> int:
-    """What the buffers that are kept may take together."""
-    scratch = new_scratch(packed.pack, records=packed.records, rows=packed.rows)
-    relaxation = new_relaxation(packed.pack, packed.probing, packed.lines)
-    log = 8 * first_log(packed.pack, packed.probing) if packed.records else 0
-    one = FIRST_POOL * packed.node_bytes + _bytes((*scratch, *relaxation)) + log
-    return one * most_spare(one)
+Buffers: TypeAlias = tuple[Scratch, TriangleBuffers, Tree]
+
+
+class SpareBuffers:
+    """Buffers that no thread is using, of one size, whatever question they were made for."""
+
+    def __init__(self, first: Buffers) -> None:
+        self.buffers = deque([first])
+        scratch, relaxation, tree = first
+        one = _bytes((*scratch, *relaxation, *tree))
+        self.most = max(1, min(MOST_SPARE, SPARE_BYTES // one))
+        self.nbytes = one * self.most
+
+    def keep(self, buffers: Buffers) -> None:
+        """For the next call."""
+        if len(self.buffers) < self.most:
+            self.buffers.append(buffers)
+
+
+SPARE: SizedCache[SpareBuffers] = SizedCache(ALL_SPARE_BYTES, lambda spare: spare.nbytes)
+"""By what the sizes of their arrays depend on."""
 
 
 def _bytes(arrays: Iterable[NDArray[Any]]) -> int:
     return sum(part.nbytes for part in arrays)
-
-
-def most_spare(nbytes: int) -> int:
-    """How many buffers of this size are kept."""
-    return max(1, min(MOST_SPARE, SPARE_BYTES // nbytes))
 
 
 class Worker:
@@ -96,23 +107,29 @@ class Worker:
         self.products = packed.products
         self.begun = time.perf_counter()
         self.first_pool = min(FIRST_POOL, self.most_nodes)
+        self.spare = SPARE.get_or_make(packed.sizes, lambda: SpareBuffers(self._new_buffers()))
         self.scratch, self.relaxation, self.tree = self._buffers()
 
-    def _buffers(self) -> tuple[Scratch, TriangleBuffers, Tree]:
+    def _buffers(self) -> Buffers:
         """Those that an earlier call has left, or new ones. Each thread has its own."""
-        packed = self.packed
         try:
-            scratch, relaxation, tree = packed.spare.pop()
+            scratch, relaxation, tree = self.spare.buffers.pop()
         except IndexError:
-            scratch, relaxation, tree = (
-                new_scratch(packed.pack, records=packed.records, rows=packed.rows),
-                new_relaxation(packed.pack, packed.probing, packed.lines),
-                None,
-            )
-        if tree is None or tree.num.shape[1] != self.first_pool:
-            steps = most_steps(packed.pack, packed.probing) if packed.records else 0
-            tree = new_tree(packed.pack, self.first_pool, log=self.first_log, steps=steps)
-        return scratch, relaxation, tree
+            return self._new_buffers()
+        return scratch, relaxation, tree if tree.num.shape[1] == self.first_pool else self._new_tree()
+
+    def _new_buffers(self) -> Buffers:
+        packed = self.packed
+        return (
+            new_scratch(packed.pack, records=packed.records, rows=packed.rows),
+            new_relaxation(packed.pack, packed.probing, packed.lines),
+            self._new_tree(),
+        )
+
+    def _new_tree(self) -> Tree:
+        packed = self.packed
+        steps = most_steps(packed.pack, packed.probing) if packed.records else 0
+        return new_tree(packed.pack, self.first_pool, log=self.first_log, steps=steps)
 
     def work(self, waiting: deque[tuple[int, int]]) -> None:
         """Answer stretches of people, which several threads draw from one queue."""
@@ -123,10 +140,8 @@ class Worker:
                 break
             while i < last and not self.stopped:
                 i = self._stretch(i, last)
-        small = self.tree.num.shape[1] == self.first_pool and len(self.tree.log) <= self.first_log
-        spare = self.packed.spare
-        if small and (not spare or len(spare) < most_spare(_bytes((*self.scratch, *self.relaxation, *self.tree)))):
-            spare.append((self.scratch, self.relaxation, self.tree))
+        if self.tree.num.shape[1] == self.first_pool and len(self.tree.log) <= self.first_log:
+            self.spare.keep((self.scratch, self.relaxation, self.tree))
 
     @property
     def first_slice(self) -> int:

@@ -77,7 +77,12 @@ class ForestSolver:
             tolerances, any_row=tolerances.relative_gap > ALL_OF_IT,
         )  # fmt: skip
         self.shared = shared.parts
-        self.buffer_bytes = 0 if rules is None else rules.solver.buffer_bytes
+
+    def begin(self, points: Floats, *, wait: bool) -> bool:
+        """Do what is done in the first search only, and say so, if that is not to be in plain Python."""
+        if self.packed.kernels.compiled:
+            self.solve(points, Limits(nodes=1))
+        return self.packed.kernels.compiled
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         packed, people = self.packed, self.costs.domains(points)
