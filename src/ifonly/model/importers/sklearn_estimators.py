@@ -16,7 +16,9 @@ from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.smooth import RELU, Activation
 
 Answer: TypeAlias = Literal["decision_function", "logits", "predict"]
-LOGISTIC = ("MLPClassifier", "LogisticRegression", "LinearDiscriminantAnalysis")
+LOGISTIC = (
+    "MLPClassifier", "LogisticRegression", "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis", "GaussianNB",
+)  # fmt: skip
 """Estimators whose score between two classes is the log-odds (and linear ones trained with the loss "log_loss")."""
 OUTLIER_MODELS = (
     "LocalOutlierFactor", "GaussianMixture", "BayesianGaussianMixture", "OneClassSVM", "KernelDensity",
