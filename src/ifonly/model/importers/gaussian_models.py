@@ -6,6 +6,7 @@ The original is the fitted object itself: its `decision_function`, the differenc
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.errors import MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
 from ifonly.model.importers.columns import Columns
@@ -52,6 +53,22 @@ def _last(model: Any) -> Any:
     while sklearn_name(model, ("Pipeline",)):
         model = model.steps[-1][1]
     return model
+
+
+def fitted_mixture(rows: Floats, components: int, covariance: str, outliers: float) -> tuple[Any, float]:
+    """A mixture of standardised columns, and the score that the share `outliers` of the rows is below."""
+    try:
+        from sklearn.mixture import GaussianMixture
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+    except ImportError:
+        raise MissingExtra("sklearn", extra="sklearn", needed_for="Fitting a Gaussian mixture") from None
+    mixture = make_pipeline(StandardScaler(), GaussianMixture(components, covariance_type=covariance, random_state=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fewer distinct rows than components; not converged yet
+        mixture.fit(rows)
+        scores = mixture.score_samples(rows)
+    return mixture, float(np.quantile(scores, outliers, method="higher"))
 
 
 def import_density(model: Any, schema: Schema, at_least: float) -> Model:
