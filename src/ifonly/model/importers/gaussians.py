@@ -61,15 +61,18 @@ class Table:
         """weight @ columns + bias, of which the model adds up terms of these sizes."""
         return self.flow.linear(weight, bias, name=self.name, sizes=_majorant(size, size_bias))
 
-    def squares(self) -> Flow:
-        """The square of each column: of a choice's column another one, with the squares of its values."""
+    def squares(self) -> list[tuple[list[int], Flow]]:
+        """The squares of the columns in parts, each with its columns: of a choice's column it is another one, with the
+        squares of its values."""
         chosen = self._of_choices()
         numbers = [j for j in range(self.flow.width) if j not in chosen]
-        parts = [flow_of(list(chosen.values()), self.arithmetic, self.encoded, self.name)] if chosen else []
+        parts = []
+        if chosen:
+            options = flow_of(list(chosen.values()), self.arithmetic, self.encoded, self.name)
+            parts.append((list(chosen), options))
         if numbers:
-            parts.append(squared(self.flow.select(numbers, name=self.name), self.name))
-        joined = parts[0].joined(parts[1:], name=self.name) if len(parts) > 1 else parts[0]
-        return joined.select(np.argsort([*chosen, *numbers]).tolist(), name=self.name)
+            parts.append((numbers, squared(self.flow.select(numbers, name=self.name), self.name)))
+        return parts
 
     def _of_choices(self) -> dict[int, Options]:
         """The squares of the columns that are functions of one choice. The model squares what it has computed, which
@@ -126,14 +129,17 @@ def _sum_of_squares(
 ) -> Flow:
     """signs @ (constants_k - sum_j factors_kj (x_j - centres_kj)^2), of components k; `sizes` bounds what the
     constants are sums of."""
-    squares, size = table.squares(), np.abs(signs)
-    quadratic = squares.linear(-signs @ factors, name=table.name, sizes=_majorant(size @ factors, np.zeros(len(signs))))
+    size = np.abs(signs)
     shift = constants - (factors * centres**2).sum(axis=1)
     size_shift = sizes + (factors * centres**2).sum(axis=1)
-    straight = table.linear(
+    total = table.linear(
         2.0 * signs @ (factors * centres), signs @ shift, 2.0 * size @ (factors * np.abs(centres)), size @ size_shift
     )
-    return quadratic.plus(straight, name=table.name)
+    for columns, squares in table.squares():
+        weight, most = -signs @ factors[:, columns], size @ factors[:, columns]
+        part = squares.linear(weight, name=table.name, sizes=_majorant(most, np.zeros(len(signs))))
+        total = total.plus(part, name=table.name)
+    return total
 
 
 def _whitened(table: Table, maps: Sequence[Floats], means: Floats, constants: Floats, sizes: Floats) -> Flow:
