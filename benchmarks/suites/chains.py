@@ -2,7 +2,7 @@
 
 The same denied people of the test rows, one call each: the shipped network alone, with an isolation forest that must
 take the row for an inlier, with a local outlier factor of one neighbour, with an autoencoder that must return it nearly
-as it is; a network that was trained on a bootstrap sample alone, and with four more of them. Every answer is judged by
+as it is, with a Gaussian density or a one-class machine that must accept it; a network that was trained on a bootstrap sample alone, and with four more of them. Every answer is judged by
 scikit-learn's own models.
 """
 
@@ -19,7 +19,7 @@ from rich.table import Table
 from benchmarks.terminal import console
 from ifonly import Accepted, Answer, Distance, Explainer, Limits, Network, datasets, import_model
 from ifonly.model import network_model
-from ifonly.plausibility import LocalOutlierFactor, reconstructed
+from ifonly.plausibility import LocalOutlierFactor, dense, reconstructed
 
 NETWORKS = 5
 TREES = 100
@@ -28,7 +28,13 @@ NEIGHBOURS = 2000
 """Rows of the data that a local outlier factor is about."""
 HIDDEN = 8
 """Of the autoencoder."""
-WAYS = ("isolation forest", "outlier factor", "autoencoder", "bootstrap networks")
+COMPONENTS = 1
+"""Of the Gaussian mixture, with full covariance."""
+MACHINE_ROWS = 1000
+"""Rows that the one-class machine is fitted on: a twentieth of them, or a little more, are support vectors."""
+WAYS = (
+    "isolation forest", "outlier factor", "autoencoder", "bootstrap networks", "gaussian mixture", "one-class svm",
+)  # fmt: skip
 
 
 @click.command("chains")
@@ -60,6 +66,11 @@ def _question(way: str, name: str, data: Any, train: Any) -> tuple[Any, list[Any
         return datasets.network(name), [_forest(encoded[train], data)]
     if way == "autoencoder":
         return datasets.network(name), [_autoencoder(encoded[train], data)]
+    if way == "gaussian mixture":
+        table = {column: values[train] for column, values in data.columns.items()}
+        return datasets.network(name), [dense(data.schema, table, components=COMPONENTS)]
+    if way == "one-class svm":
+        return datasets.network(name), [_machine(encoded[train], data)]
     some = {column: values[train[:NEIGHBOURS]] for column, values in data.columns.items()}
     return datasets.network(name), [_Judged(LocalOutlierFactor.of(data.schema, some), data.schema)]
 
@@ -182,6 +193,15 @@ def _forest(rows: Any, data: Any) -> Accepted:
 
     forest = IsolationForest(n_estimators=TREES, contamination=0.05, random_state=0).fit(rows)
     return Accepted(by=import_model(forest, data.schema), name="isolation forest")
+
+
+def _machine(rows: Any, data: Any) -> Accepted:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import OneClassSVM
+
+    machine = make_pipeline(StandardScaler(), OneClassSVM(nu=0.05)).fit(rows[:MACHINE_ROWS])
+    return Accepted(by=import_model(machine, data.schema), name="one-class machine")
 
 
 def _bootstraps(encoded: Any, labels: Any, train: Any, data: Any) -> tuple[Any, list[Accepted]]:
