@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.mixture import GaussianMixture
@@ -145,6 +146,8 @@ def test_columns_of_options_take_no_squares() -> None:
         (lambda: GaussianNB().fit(SCHEMA.encode(ROWS).astype(np.float32), LABELS), UnsupportedModel, "in float32"),
         (lambda: GaussianNB(var_smoothing=0.0).fit(SCHEMA.encode(ROWS), SCHEMA.encode(ROWS)[:, 3]), UnsupportedModel,
          "without any variance; fit it with var_smoothing"),
+        (lambda: CalibratedClassifierCV(GaussianNB(), cv=2).fit(SCHEMA.encode(ROWS), LABELS), UnsupportedModel,
+         "but not inside another estimator"),
         (lambda: OneClassSVM(kernel="poly").fit(SCHEMA.encode(ROWS)), UnsupportedModel, "fit it with kernel='rbf'"),
     ],
 )  # fmt: skip

@@ -157,7 +157,7 @@ def _check_machine(estimator: Any, name: str) -> None:
     if classes is not None and len(classes) != 2:
         raise UnsupportedModel(
             f"The {name} decides among {len(classes)} classes by votes of pairs, which has no score for each class; "
-            f"use an OneVsRestClassifier of it, or two classes.",
+            f"fit it on two of them.",
             operation=f"{name} with {len(classes)} classes",
         )
 

@@ -23,6 +23,8 @@ LOGISTIC = (
 OUTLIER_MODELS = (
     "LocalOutlierFactor", "BayesianGaussianMixture", "KernelDensity", "EllipticEnvelope",
 )  # fmt: skip
+ALONE = ("GaussianNB", "QuadraticDiscriminantAnalysis")
+"""Models of `gaussian_models`, which composed estimators cannot hold."""
 ACTIVATIONS = {"relu": RELU, "identity": None, "tanh": Activation("tanh"), "logistic": Activation("sigmoid")}
 
 
@@ -37,6 +39,12 @@ def reader_of(estimator: Any) -> Callable[[Any, Flow], Reading]:
             f"{name} has no exact form here. To ask that a row looks real, with proof: plausibility.dense (a "
             f"GaussianMixture), plausibility.inliers (an isolation forest), a OneClassSVM with an RBF kernel, "
             f"plausibility.LocalOutlierFactor (one neighbour, l1) or plausibility.Near.",
+            operation=name,
+        )
+    if name in ALONE:
+        raise UnsupportedModel(
+            f"{name} has an exact form alone or at the end of a Pipeline, but not inside another estimator; import it "
+            f"without that, or use LogisticRegression.",
             operation=name,
         )
     raise UnsupportedModel(
@@ -116,8 +124,8 @@ def _support_vectors(estimator: Any, flow: Flow) -> Reading:
     name = type(estimator).__name__
     if estimator.kernel != "linear":
         raise UnsupportedModel(
-            f"The kernel {estimator.kernel!r} of the {name} has no exact form here; train it with kernel='linear', or a "
-            f"classifier with kernel='rbf'.",
+            f"The kernel {estimator.kernel!r} of the {name} has no exact form here; train it with kernel='linear' (a "
+            f"classifier that is not inside another estimator also with kernel='rbf').",
             operation=f"{name}(kernel={estimator.kernel!r})",
         )
     classes = getattr(estimator, "classes_", None)
