@@ -7,7 +7,6 @@ import importlib
 import numpy as np
 import pytest
 import torch
-
 from sklearn.mixture import GaussianMixture
 
 from ifonly import (
@@ -146,7 +145,9 @@ def test_plausible_answers_look_like_the_table() -> None:
     assert asked.explain(person, constraints=["isolation forest accepts"]).upper == answer.upper
 
 
-@pytest.mark.parametrize("name", ["neighbors.KernelDensity", "covariance.EllipticEnvelope", "mixture.BayesianGaussianMixture"])
+@pytest.mark.parametrize(
+    "name", ["neighbors.KernelDensity", "covariance.EllipticEnvelope", "mixture.BayesianGaussianMixture"]
+)
 def test_densities_without_an_exact_form_are_refused_with_a_remedy(name: str) -> None:
     module, kind = name.split(".")
     fitted = getattr(importlib.import_module(f"sklearn.{module}"), kind)().fit(

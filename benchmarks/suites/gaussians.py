@@ -1,7 +1,7 @@
-"""`gaussians`: classifiers of squares and exponentials. Naive Bayes, quadratic discriminants, and machines with RBF kernels.
+"""`gaussians`: classifiers of squares and exponentials. Naive Bayes, quadratic discriminants, machines with RBF kernels.
 
-Each is fitted on the first rows of the training rows, behind a StandardScaler, and asked about denied people of the test
-rows, one call each. Every answer is judged by scikit-learn's own `predict`.
+Each is fitted on the first training rows, behind a StandardScaler, and asked about denied people of the test rows, one
+call each. Every answer is judged by scikit-learn's own `predict`.
 """
 
 from __future__ import annotations

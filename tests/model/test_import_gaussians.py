@@ -94,7 +94,9 @@ def test_the_bound_covers_the_deployed_score_in_exact_arithmetic(seed: int) -> N
     """Of one component, the density by fractions of the stored matrices, and by scikit-learn: no farther than E."""
     rng = np.random.default_rng(seed)
     schema = Schema([Real(name, -1e3, 1e3) for name in "abc"])
-    data = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 3)) * 10.0 ** rng.integers(-2, 3, 3) + 10.0 * rng.normal(size=3)
+    data = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 3)) * 10.0 ** rng.integers(-2, 3, 3) + 10.0 * rng.normal(
+        size=3
+    )
     covariance = ("full", "tied", "diag", "spherical")[seed % 4]
     fitted = GaussianMixture(1, covariance_type=covariance, random_state=0).fit(data)
     rows = np.concatenate([data, schema.sample(20, rng)])
@@ -132,7 +134,11 @@ def test_columns_of_options_take_no_squares() -> None:
     assert sum(import_model(fitted, SCHEMA).function.sizes()["hidden"]) <= 2 * 2 + 1
     front = ColumnTransformer([("numbers", StandardScaler(), ["a", "b"]), ("options", OneHotEncoder(), ["c"])])
     table = pd.DataFrame(
-        {"a": ROWS[:, 0].astype(int), "b": ROWS[:, 1].astype(int), "c": np.array(["x", "y", "z"])[ROWS[:, 2].astype(int)]}
+        {
+            "a": ROWS[:, 0].astype(int),
+            "b": ROWS[:, 1].astype(int),
+            "c": np.array(["x", "y", "z"])[ROWS[:, 2].astype(int)],
+        }
     )
     piped = make_pipeline(front, GaussianNB()).fit(table, LABELS)
     model = import_model(piped, SCHEMA)

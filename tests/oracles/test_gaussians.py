@@ -21,8 +21,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, NuSVC, OneClassSVM
 
-from ifonly import Accepted, Categorical, Distance, Explainer, Integer, Nearest, Network, NoneExists, Ordinal, Schema
-from ifonly import ScoreTarget
+from ifonly import (
+    Accepted,
+    Categorical,
+    Distance,
+    Explainer,
+    Integer,
+    Nearest,
+    Network,
+    NoneExists,
+    Ordinal,
+    Schema,
+    ScoreTarget,
+)
 from ifonly.methods import Search
 from ifonly.model import Model, network_model
 from ifonly.model.importers import import_model

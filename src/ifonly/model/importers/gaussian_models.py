@@ -123,12 +123,12 @@ def _check_read(estimator: Any, name: str, columns: int, arithmetic: Columns) ->
     expected = getattr(estimator, "n_features_in_", columns)
     if expected != columns or not columns:
         raise ModelError(f"{name} takes {expected} columns, but the transformers before it give {columns}.")
-    parameters = [getattr(estimator, part, None) for part in ("means_", "theta_", "support_vectors_")]
-    dtypes = {str(one.dtype) for one in parameters if hasattr(one, "dtype")} | arithmetic.dtypes
-    if dtypes - {"float64"} and any("float" in one for one in dtypes - {"float64"}):
+    known = ("means_", "theta_", "support_vectors_")
+    parameters: list[Any] = [getattr(estimator, part) for part in known if hasattr(estimator, part)]
+    single = ({str(one.dtype) for one in parameters if hasattr(one, "dtype")} | arithmetic.dtypes) - {"float64"}
+    if any("float" in one for one in single):
         raise UnsupportedModel(
-            f"The {name} computes in {', '.join(sorted(dtypes - {'float64'}))}, which is not supported for it; fit it on "
-            f"float64.",
+            f"The {name} computes in {', '.join(sorted(single))}, which is not supported for it; fit it on float64.",
             operation=f"{name} in single precision",
         )
 

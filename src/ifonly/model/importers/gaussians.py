@@ -9,8 +9,9 @@
 A density is compared with its threshold before it is taken out of its logarithm. Where all e_k are at most 0, the two
 sums are one; where some e_k is above 0, both are above 1. So nothing overflows, and no slope is beyond 1.
 
-The square of a column of options is such a column, so it is linear. Squares of columns are shared by all components where a model adds up (x - mu)^2 column by column; the bounds of what its own
-arithmetic loses (`Majorant`) are those of the squares (|x| + |mu|)^2.
+The square of a column of options is such a column, so it is linear. Squares of columns are shared by all components
+where a model adds up (x - mu)^2 column by column; the bounds of what its own arithmetic loses (`Majorant`) are those of
+the squares (|x| + |mu|)^2.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ MOST_VECTORS = 5_000
 """Of a machine with an RBF kernel: each is an exponential, bounded in every node of the search."""
 ROUNDINGS = 40
 """Of a few operations beside those of a sum: with one per term, a safety factor of more than 4."""
-ELU = "elu"
 
 
 @dataclass(frozen=True)
@@ -202,12 +202,7 @@ def mixture(estimator: Any, table: Table, threshold: float) -> Flow:
             operation=f"{table.name} with an empty component",
         )
     roots = np.asarray(estimator.precisions_cholesky_, dtype=np.float64)
-    diagonals = {
-        "full": lambda: np.array([np.diag(root) for root in roots]),
-        "tied": lambda: np.repeat(np.diag(roots)[None, :], count, axis=0),
-        "diag": lambda: roots,
-        "spherical": lambda: np.repeat(roots[:, None], width, axis=1),
-    }[estimator.covariance_type]()
+    diagonals = _diagonals(roots, estimator.covariance_type, count, width)
     gauss = 0.5 * width * math.log(2.0 * math.pi)
     logs = np.log(diagonals)
     constants = logs.sum(axis=1) - gauss + np.log(weights) - threshold
@@ -221,8 +216,21 @@ def mixture(estimator: Any, table: Table, threshold: float) -> Flow:
     if count == 1:
         return found
     off = 2.0 * UNIT["float64"] * (count + 16.0 + 4.0 * (1.0 + abs(threshold)))  # of its logarithm of the sum
-    above = found.smooth(Activation(ELU, 1.0, off))
+    above = found.smooth(Activation("elu", 1.0, off))
     return above.linear(np.ones((1, count)), np.array([count - 1.0]), name=table.name)
+
+
+def _diagonals(roots: Floats, covariance: str, count: int, width: int) -> Floats:
+    """The diagonals of the roots of all components' precisions."""
+    match covariance:
+        case "full":
+            return np.array([np.diag(root) for root in roots])
+        case "tied":
+            return np.repeat(np.diag(roots)[None, :], count, axis=0)
+        case "diag":
+            return roots
+        case _:
+            return np.repeat(roots[:, None], width, axis=1)
 
 
 def _tied(table: Table, root: Floats, means: Floats, constants: Floats, sizes: Floats) -> Flow:
@@ -231,9 +239,7 @@ def _tied(table: Table, root: Floats, means: Floats, constants: Floats, sizes: F
     turned = table.linear(root.T, np.zeros(len(root)), np.abs(root.T), np.zeros(len(root)))
     count, width = means.shape
     halves = np.full((count, width), -0.5)
-    quadratic = squared(turned, table.name).linear(
-        halves, name=table.name, sizes=_majorant(-halves, np.zeros(count))
-    )
+    quadratic = squared(turned, table.name).linear(halves, name=table.name, sizes=_majorant(-halves, np.zeros(count)))
     shift = constants - 0.5 * (own**2).sum(axis=1)
     size_shift = sizes + (sizes_own**2).sum(axis=1)
     straight = turned.linear(own, shift, name=table.name, sizes=_majorant(2.0 * sizes_own, size_shift))
@@ -258,7 +264,7 @@ def radial_machine(estimator: Any, table: Table) -> Flow:
     exponents = _sum_of_squares(table, factors, vectors, none, none, np.eye(len(vectors)))
     intercept, total = np.ravel(estimator.intercept_), alphas.sum(axis=1)
     size = np.abs(intercept) + 2.0 * np.abs(alphas).sum(axis=1)
-    return exponents.smooth(Activation(ELU, 1.0)).linear(
+    return exponents.smooth(Activation("elu")).linear(
         alphas, intercept + total, name=table.name, sizes=_majorant(2.0 * np.abs(alphas), size)
     )
 

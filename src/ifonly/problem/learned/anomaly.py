@@ -41,7 +41,7 @@ def inliers(schema: Schema, table: Any, *, outliers: float = 0.05, trees: int = 
 def dense(
     schema: Schema, table: Any, *, components: int = 1, outliers: float = 0.05, covariance: Covariance = "full"
 ) -> Accepted:
-    """Rows where the data is dense: a Gaussian mixture of scikit-learn, fitted on the standardised columns of the table,
+    """Rows where the data is dense: a Gaussian mixture of scikit-learn, fitted on the table's standardised columns,
     must give the row a density (`score_samples`) that only the share `outliers` of the table itself is below.
     """
     share = real_number(outliers, "The share of outliers lies between 0 and 0.5; it is", lambda p: 0.0 < p <= 0.5)
@@ -53,7 +53,9 @@ def dense(
         raise QuestionError(f"A covariance is one of {', '.join(COVARIANCES)}; got {shown(covariance)}.")
     rows = schema.encode(points_of(schema, table, whole=True))
     if len(rows) <= count:
-        raise QuestionError(f"A mixture of {count} components is fitted on more rows than that; the table has {len(rows)}.")
+        raise QuestionError(
+            f"A mixture of {count} components is fitted on more rows than that; the table has {len(rows)}."
+        )
     mixture, threshold = fitted_mixture(rows, count, covariance, share)
     return Accepted(by=import_density(mixture, schema, threshold), name="gaussian mixture")
 
