@@ -1,4 +1,4 @@
-"""`gaussians`: classifiers of squares and exponentials. Naive Bayes, quadratic discriminants, machines with RBF kernels.
+"""`gaussians`: classifiers of squares and exponentials. Naive Bayes, quadratic discriminants, RBF machines.
 
 Each is fitted on the first training rows, behind a StandardScaler, and asked about denied people of the test rows, one
 call each. Every answer is judged by scikit-learn's own `predict`.

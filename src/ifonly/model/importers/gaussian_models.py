@@ -20,7 +20,7 @@ from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
 from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.composed_model import Decided
-from ifonly.model.importers.gaussians import Table, mixture, naive_bayes, quadratic_discriminant, radial_machine
+from ifonly.model.importers.gaussians import InputColumns, mixture, naive_bayes, quadratic_discriminant, radial_machine
 from ifonly.model.importers.sklearn_original import Predicted, SklearnOriginal, call_model, reported_by
 from ifonly.model.importers.sklearn_parts import best_of, check_fitted, parts_of
 from ifonly.model.importers.sklearn_sources import Source, source_of
@@ -101,7 +101,7 @@ def _imported(model: Any, schema: Schema, classes: tuple[Any, ...], *, at_least:
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)
     _check_read(estimator, name, len(columns), arithmetic)
-    function = _flow(estimator, Table.of(columns, arithmetic, name), at_least).to_network()
+    function = _flow(estimator, InputColumns.of(columns, arithmetic, name), at_least).to_network()
     own, decided, call = _original(model, source, estimator, at_least)
     imported = Model(
         function=function,
@@ -133,18 +133,18 @@ def _check_read(estimator: Any, name: str, columns: int, arithmetic: Columns) ->
         )
 
 
-def _flow(estimator: Any, table: Table, at_least: float | None) -> Flow:
+def _flow(estimator: Any, inputs: InputColumns, at_least: float | None) -> Flow:
     known = sklearn_name(estimator, (*CLASSIFIERS, *DENSITIES, *MACHINES))
     if known == "QuadraticDiscriminantAnalysis":
-        found = quadratic_discriminant(estimator, table)
+        found = quadratic_discriminant(estimator, inputs)
         difference = np.array([[-1.0, 1.0]])
-        return found.linear(difference, name=table.name) if found.width == 2 else found
+        return found.linear(difference, name=inputs.name) if found.width == 2 else found
     if known == "GaussianNB":
-        return naive_bayes(estimator, table)
+        return naive_bayes(estimator, inputs)
     if at_least is not None:
-        return mixture(estimator, table, at_least)
-    _check_machine(estimator, table.name)
-    return radial_machine(estimator, table)
+        return mixture(estimator, inputs, at_least)
+    _check_machine(estimator, inputs.name)
+    return radial_machine(estimator, inputs)
 
 
 def _check_machine(estimator: Any, name: str) -> None:
@@ -199,7 +199,7 @@ class AboveThreshold:
 
 
 @dataclass(frozen=True)
-class AtLeast:
+class DenseEnough:
     """Which rows have `score_samples` of at least the threshold: 1, or 0."""
 
     model: Any
@@ -217,7 +217,7 @@ def _original(
     """Classes, decisions and scores of the user's own object."""
     if at_least is not None:
         count = len(np.asarray(estimator.weights_))
-        return (RARE, DENSE), AtLeast(model, source, at_least), AboveThreshold(model, source, at_least, count)
+        return (RARE, DENSE), DenseEnough(model, source, at_least), AboveThreshold(model, source, at_least, count)
     one_class = sklearn_name(estimator, ("OneClassSVM",)) is not None
     own = (RARE, DENSE) if one_class else tuple(plain(c) for c in estimator.classes_)
     call: Callable[[Floats], Floats]

@@ -42,7 +42,7 @@ ROUNDINGS = 40
 
 
 @dataclass(frozen=True)
-class Table:
+class InputColumns:
     """The columns that an estimator reads, as values of a network."""
 
     columns: Sequence[Column]
@@ -52,7 +52,7 @@ class Table:
     name: str
 
     @classmethod
-    def of(cls, columns: Sequence[Column], arithmetic: Columns, name: str) -> Table:
+    def of(cls, columns: Sequence[Column], arithmetic: Columns, name: str) -> InputColumns:
         schema = arithmetic.schema
         encoded = Flow.of(len(schema.columns), *column_box(schema))
         return cls(columns, arithmetic, encoded, flow_of(columns, arithmetic, encoded, name), name)
@@ -125,81 +125,80 @@ def _majorant(size: Floats, size_bias: Floats) -> Majorant:
 
 
 def _sum_of_squares(
-    table: Table, factors: Floats, centres: Floats, constants: Floats, sizes: Floats, signs: Floats
+    inputs: InputColumns, factors: Floats, centres: Floats, constants: Floats, sizes: Floats, signs: Floats
 ) -> Flow:
     """signs @ (constants_k - sum_j factors_kj (x_j - centres_kj)^2), of components k; `sizes` bounds what the
     constants are sums of."""
     size = np.abs(signs)
     shift = constants - (factors * centres**2).sum(axis=1)
     size_shift = sizes + (factors * centres**2).sum(axis=1)
-    total = table.linear(
+    total = inputs.linear(
         2.0 * signs @ (factors * centres), signs @ shift, 2.0 * size @ (factors * np.abs(centres)), size @ size_shift
     )
-    for columns, squares in table.squares():
+    for columns, squares in inputs.squares():
         weight, most = -signs @ factors[:, columns], size @ factors[:, columns]
-        part = squares.linear(weight, name=table.name, sizes=_majorant(most, np.zeros(len(signs))))
-        total = total.plus(part, name=table.name)
+        part = squares.linear(weight, name=inputs.name, sizes=_majorant(most, np.zeros(len(signs))))
+        total = total.plus(part, name=inputs.name)
     return total
 
 
-def _whitened(table: Table, maps: Sequence[Floats], means: Floats, constants: Floats, sizes: Floats) -> Flow:
+def _whitened(inputs: InputColumns, maps: Sequence[Floats], means: Floats, constants: Floats, sizes: Floats) -> Flow:
     """constants_k - |(x - means_k) @ maps_k|^2 / 2 of each component."""
     weight = np.concatenate([matrix.T for matrix in maps])
     shift = np.concatenate([-(mean @ matrix) for mean, matrix in zip(means, maps, strict=True)])
     size_shift = np.concatenate([np.abs(mean) @ np.abs(matrix) for mean, matrix in zip(means, maps, strict=True)])
-    found = squared(table.linear(weight, shift, np.abs(weight), size_shift), table.name)
+    found = squared(inputs.linear(weight, shift, np.abs(weight), size_shift), inputs.name)
     owner = np.repeat(np.arange(len(maps)), [matrix.shape[1] for matrix in maps])
     halves = -0.5 * (owner[None, :] == np.arange(len(maps))[:, None])
-    return found.linear(halves, constants, name=table.name, sizes=_majorant(np.abs(halves), sizes))
+    return found.linear(halves, constants, name=inputs.name, sizes=_majorant(np.abs(halves), sizes))
 
 
 # ---------------------------------------------------------------------- classifiers
 
 
-def quadratic_discriminant(estimator: Any, table: Table) -> Flow:
+def quadratic_discriminant(estimator: Any, inputs: InputColumns) -> Flow:
     """-(|(x - mean_c) @ R_c S_c^(-1/2)|^2 + sum log S_c) / 2 + log prior_c of each class."""
     scalings = [np.asarray(one, dtype=np.float64) for one in estimator.scalings_]
     if any((one <= 0.0).any() for one in scalings):
         raise UnsupportedModel(
-            f"The {table.name} has a class of which some direction has no variance at all; fit it with reg_param above "
-            f"0.",
-            operation=f"{table.name} without variance",
+            f"The {inputs.name} has a class without any variance in some direction; fit it with reg_param above 0.",
+            operation=f"{inputs.name} without variance",
         )
     maps = [np.asarray(r) * s**-0.5 for r, s in zip(estimator.rotations_, scalings, strict=True)]
     logs = np.array([np.sum(np.log(s)) for s in scalings])
     sizes = np.array([np.sum(np.abs(np.log(s))) for s in scalings])
     priors = np.log(estimator.priors_)
-    return _whitened(table, maps, np.asarray(estimator.means_), -0.5 * logs + priors, sizes + np.abs(priors))
+    return _whitened(inputs, maps, np.asarray(estimator.means_), -0.5 * logs + priors, sizes + np.abs(priors))
 
 
-def naive_bayes(estimator: Any, table: Table) -> Flow:
+def naive_bayes(estimator: Any, inputs: InputColumns) -> Flow:
     """log prior_c - sum_j (log(2 pi var_cj) + (x_j - theta_cj)^2 / var_cj) / 2 of each class, less that of the first
     class; of two classes, the difference."""
     variances = np.asarray(estimator.var_, dtype=np.float64)
     if (variances <= 0.0).any():
         raise UnsupportedModel(
-            f"The {table.name} has a column without any variance; fit it with var_smoothing above 0.",
-            operation=f"{table.name} without variance",
+            f"The {inputs.name} has a column without any variance; fit it with var_smoothing above 0.",
+            operation=f"{inputs.name} without variance",
         )
     logs, priors = np.log(2.0 * np.pi * variances), np.log(estimator.class_prior_)
     constants = priors - 0.5 * logs.sum(axis=1)
     count = len(constants)
     signs = np.array([[-1.0, 1.0]]) if count == 2 else np.eye(count) - np.eye(count)[:1]
     sizes = np.abs(priors) + 0.5 * np.abs(logs).sum(axis=1)
-    return _sum_of_squares(table, 0.5 / variances, np.asarray(estimator.theta_), constants, sizes, signs)
+    return _sum_of_squares(inputs, 0.5 / variances, np.asarray(estimator.theta_), constants, sizes, signs)
 
 
 # ---------------------------------------------------------------------- densities
 
 
-def mixture(estimator: Any, table: Table, threshold: float) -> Flow:
+def mixture(estimator: Any, inputs: InputColumns, threshold: float) -> Flow:
     """log p(x) - threshold of one component; of several a number that has its sign."""
     means, weights = np.asarray(estimator.means_, dtype=np.float64), np.asarray(estimator.weights_, dtype=np.float64)
     count, width = means.shape
     if (weights <= 0.0).any():
         raise UnsupportedModel(
-            f"The {table.name} has a component of weight 0; fit it with fewer components.",
-            operation=f"{table.name} with an empty component",
+            f"The {inputs.name} has a component of weight 0; fit it with fewer components.",
+            operation=f"{inputs.name} with an empty component",
         )
     roots = np.asarray(estimator.precisions_cholesky_, dtype=np.float64)
     diagonals = _diagonals(roots, estimator.covariance_type, count, width)
@@ -208,16 +207,16 @@ def mixture(estimator: Any, table: Table, threshold: float) -> Flow:
     constants = logs.sum(axis=1) - gauss + np.log(weights) - threshold
     sizes = np.abs(logs).sum(axis=1) + gauss + np.abs(np.log(weights)) + abs(threshold)
     if estimator.covariance_type in ("diag", "spherical"):
-        found = _sum_of_squares(table, 0.5 * diagonals**2, means, constants, sizes, np.eye(count))
+        found = _sum_of_squares(inputs, 0.5 * diagonals**2, means, constants, sizes, np.eye(count))
     elif estimator.covariance_type == "full":
-        found = _whitened(table, list(roots), means, constants, sizes)
+        found = _whitened(inputs, list(roots), means, constants, sizes)
     else:
-        found = _tied(table, roots, means, constants, sizes)
+        found = _tied(inputs, roots, means, constants, sizes)
     if count == 1:
         return found
     off = 2.0 * UNIT["float64"] * (count + 16.0 + 4.0 * (1.0 + abs(threshold)))  # of its logarithm of the sum
     above = found.smooth(Activation("elu", 1.0, off))
-    return above.linear(np.ones((1, count)), np.array([count - 1.0]), name=table.name)
+    return above.linear(np.ones((1, count)), np.array([count - 1.0]), name=inputs.name)
 
 
 def _diagonals(roots: Floats, covariance: str, count: int, width: int) -> Floats:
@@ -233,39 +232,39 @@ def _diagonals(roots: Floats, covariance: str, count: int, width: int) -> Floats
             return np.repeat(roots[:, None], width, axis=1)
 
 
-def _tied(table: Table, root: Floats, means: Floats, constants: Floats, sizes: Floats) -> Flow:
+def _tied(inputs: InputColumns, root: Floats, means: Floats, constants: Floats, sizes: Floats) -> Flow:
     """constants_k - |x @ root - means_k @ root|^2 / 2, with the same squares for all."""
     own, sizes_own = means @ root, np.abs(means) @ np.abs(root)
-    turned = table.linear(root.T, np.zeros(len(root)), np.abs(root.T), np.zeros(len(root)))
+    turned = inputs.linear(root.T, np.zeros(len(root)), np.abs(root.T), np.zeros(len(root)))
     count, width = means.shape
     halves = np.full((count, width), -0.5)
-    quadratic = squared(turned, table.name).linear(halves, name=table.name, sizes=_majorant(-halves, np.zeros(count)))
+    quadratic = squared(turned, inputs.name).linear(halves, name=inputs.name, sizes=_majorant(-halves, np.zeros(count)))
     shift = constants - 0.5 * (own**2).sum(axis=1)
     size_shift = sizes + (sizes_own**2).sum(axis=1)
-    straight = turned.linear(own, shift, name=table.name, sizes=_majorant(2.0 * sizes_own, size_shift))
-    return quadratic.plus(straight, name=table.name)
+    straight = turned.linear(own, shift, name=inputs.name, sizes=_majorant(2.0 * sizes_own, size_shift))
+    return quadratic.plus(straight, name=inputs.name)
 
 
 # ---------------------------------------------------------------------- support vectors
 
 
-def radial_machine(estimator: Any, table: Table) -> Flow:
+def radial_machine(estimator: Any, inputs: InputColumns) -> Flow:
     """sum_i alpha_i exp(-gamma |x - x_i|^2) + intercept."""
     vectors, alphas = (_dense(part) for part in (estimator.support_vectors_, estimator.dual_coef_))
     if len(vectors) > MOST_VECTORS:
         raise UnsupportedModel(
-            f"The {table.name} has {len(vectors):,} support vectors, each of which is an exponential; at most "
+            f"The {inputs.name} has {len(vectors):,} support vectors, each of which is an exponential; at most "
             f"{MOST_VECTORS:,} are searched. Fit it on fewer rows, or with a larger C (a smaller nu).",
-            operation=f"{table.name} with {len(vectors)} support vectors",
+            operation=f"{inputs.name} with {len(vectors)} support vectors",
         )
     gamma = float(estimator._gamma)
     factors = np.full(vectors.shape, gamma)
     none = np.zeros(len(vectors))
-    exponents = _sum_of_squares(table, factors, vectors, none, none, np.eye(len(vectors)))
+    exponents = _sum_of_squares(inputs, factors, vectors, none, none, np.eye(len(vectors)))
     intercept, total = np.ravel(estimator.intercept_), alphas.sum(axis=1)
     size = np.abs(intercept) + 2.0 * np.abs(alphas).sum(axis=1)
     return exponents.smooth(Activation("elu")).linear(
-        alphas, intercept + total, name=table.name, sizes=_majorant(2.0 * np.abs(alphas), size)
+        alphas, intercept + total, name=inputs.name, sizes=_majorant(2.0 * np.abs(alphas), size)
     )
 
 
