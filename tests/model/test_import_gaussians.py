@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, OneClassSVM
 
+import ifonly
 from ifonly import Categorical, Explainer, Integer, Nearest, Real, Schema, import_model
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.importers import gaussians
@@ -169,3 +171,19 @@ def test_other_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gaussians, "MOST_VECTORS", 10)
     with pytest.raises(UnsupportedModel, match=r"support vectors.*at most 10 are searched"):
         import_model(fitted, SCHEMA)
+
+
+@pytest.mark.parametrize("kind", ["mixture", "naive bayes", "machine"])
+def test_certificates_state_them(kind: str, tmp_path: Path) -> None:
+    encoded = SCHEMA.encode(ROWS)
+    if kind == "mixture":
+        mixture = GaussianMixture(2, random_state=0).fit(encoded[LABELS == 1])
+        model = import_density(mixture, SCHEMA, float(np.quantile(mixture.score_samples(encoded), 0.8)) + 1e-5)
+    else:
+        model = import_model((GaussianNB() if kind == "naive bayes" else SVC()).fit(encoded, LABELS), SCHEMA)
+    person = ROWS[np.flatnonzero(model.decide(model.scores(ROWS)) == 0)[0]]
+    explainer = Explainer(model)
+    certificate = ifonly.certify(explainer, SCHEMA.row(person), target=model.classes[1])
+    certificate.save(tmp_path / "answer.cert")
+    checked = ifonly.check(tmp_path / "answer.cert")
+    assert checked.verdict == "VALID", checked.failure
