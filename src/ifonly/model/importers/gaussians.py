@@ -185,7 +185,12 @@ def naive_bayes(estimator: Any, inputs: InputColumns) -> Flow:
     count = len(constants)
     signs = np.array([[-1.0, 1.0]]) if count == 2 else np.eye(count) - np.eye(count)[:1]
     sizes = np.abs(priors) + 0.5 * np.abs(logs).sum(axis=1)
-    return _sum_of_squares(inputs, 0.5 / variances, np.asarray(estimator.theta_), constants, sizes, signs)
+    centres = np.asarray(estimator.theta_, dtype=np.float64)
+    least, most = inputs.flow.expression.interval()
+    one_value = least == most  # as an ordinal's first column, whose variance is next to nothing: its square is known
+    known = np.where(one_value, 0.5 / variances * (least - centres) ** 2, 0.0).sum(axis=1)
+    factors = np.where(one_value, 0.0, 0.5 / variances)
+    return _sum_of_squares(inputs, factors, centres, constants - known, sizes + known, signs)
 
 
 # ---------------------------------------------------------------------- densities
