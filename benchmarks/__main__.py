@@ -16,6 +16,7 @@ from benchmarks.suites import (
     desk,
     diversity,
     first,
+    gaussians,
     invariants,
     limits,
     measure,
@@ -44,7 +45,7 @@ from benchmarks.suites import (
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, measure, certificates, method_table, agreement, diversity,
     rules, first, one_call, limits, invariants, possible, chains, robust, retraining, plausible, trees, tree_race,
-    reals_trees, smooth, threads, reals, audit, audit_stream, population, desk, why, causes, models,
+    reals_trees, smooth, gaussians, threads, reals, audit, audit_stream, population, desk, why, causes, models,
 )  # fmt: skip
 
 

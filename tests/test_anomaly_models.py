@@ -7,12 +7,25 @@ import importlib
 import numpy as np
 import pytest
 import torch
+from sklearn.mixture import GaussianMixture
 
-from ifonly import Accepted, Categorical, Explainer, Integer, Nearest, Network, NoneExists, Real, Schema
+from ifonly import (
+    Accepted,
+    Categorical,
+    Distance,
+    Explainer,
+    Integer,
+    Nearest,
+    Network,
+    NoneExists,
+    Real,
+    Schema,
+    ScoreTarget,
+)
 from ifonly.errors import ModelError, QuestionError, UnsupportedModel
 from ifonly.methods import Enumerate, MipObj, Search
 from ifonly.model import network_model
-from ifonly.plausibility import inliers, reconstructed
+from ifonly.plausibility import dense, inliers, reconstructed
 
 SCHEMA = Schema([Integer("A", -3, 3), Integer("B", 0, 5), Categorical("C", ["x", "y"])])
 REALS = Schema([Real("A", -3, 3), Real("B", 0, 5)])
@@ -82,6 +95,12 @@ def test_rows_that_look_like_the_data() -> None:
         (lambda: inliers(REALS, {"A": [], "B": []}), QuestionError, "a table without rows"),
         (lambda: inliers(REALS, {"A": [1.0], "B": [1.0]}, outliers=0.9), QuestionError, "between 0 and 0.5; it is 0.9"),
         (lambda: inliers(REALS, {"A": [1.0], "B": [1.0]}, trees=0), QuestionError, "A forest has a whole number"),
+        (lambda: dense(REALS, {"A": [], "B": []}), QuestionError, "a table without rows"),
+        (lambda: dense(REALS, {"A": [1.0], "B": [1.0]}, outliers=0.9), QuestionError, "between 0 and 0.5; it is 0.9"),
+        (lambda: dense(REALS, {"A": [1.0], "B": [1.0]}, components=0), QuestionError, "from 1 to 100; it is 0"),
+        (lambda: dense(REALS, {"A": [1.0], "B": [1.0]}, components=101), QuestionError, "from 1 to 100; it is 101"),
+        (lambda: dense(REALS, {"A": [1.0], "B": [1.0]}), QuestionError, "fitted on more rows than that; the table has 1"),
+        (lambda: dense(REALS, {"A": [1.0], "B": [1.0]}, covariance="round"), QuestionError, "one of full, tied, diag"),  # type: ignore[arg-type]
         (lambda: reconstructed(network_model(Network.of([(np.eye(2), [0, 0])]), REALS), REALS, 1.0), ModelError,
          "returns numbers, not classes"),
         (lambda: reconstructed(network_model(Network.of([([[1, 0]], [0])]), REALS, regression=True), REALS, 1.0),
@@ -126,15 +145,53 @@ def test_plausible_answers_look_like_the_table() -> None:
     assert asked.explain(person, constraints=["isolation forest accepts"]).upper == answer.upper
 
 
-@pytest.mark.parametrize("name", ["mixture.GaussianMixture", "svm.OneClassSVM", "neighbors.KernelDensity"])
+@pytest.mark.parametrize(
+    "name", ["neighbors.KernelDensity", "covariance.EllipticEnvelope", "mixture.BayesianGaussianMixture"]
+)
 def test_densities_without_an_exact_form_are_refused_with_a_remedy(name: str) -> None:
     module, kind = name.split(".")
     fitted = getattr(importlib.import_module(f"sklearn.{module}"), kind)().fit(
-        REALS.sample(30, np.random.default_rng())
+        REALS.sample(30, np.random.default_rng(0))
     )
     model = network_model(Network.of([([[1.0, 1.0]], [-4.0])]), REALS, classes=("no", "yes"))
     check = Accepted(by=fitted, name="density")
-    with pytest.raises(
-        UnsupportedModel, match=r"'density': \w+ has no exact form here.*plausibility.LocalOutlierFactor"
-    ):
+    with pytest.raises(UnsupportedModel, match=r"'density': \w+ has no exact form here.*plausibility.dense"):
         Explainer(model).explain({"A": 0.0, "B": 1.0}, constraints=[check])
+
+
+@pytest.mark.parametrize("components", [1, 3])
+@pytest.mark.parametrize("covariance", ["full", "tied", "diag", "spherical"])
+def test_rows_where_the_data_is_dense(components: int, covariance: str) -> None:
+    rng = np.random.default_rng(0)
+    points = np.column_stack([rng.choice([-2.0, 2.0], 300) + rng.normal(0, 0.3, 300), rng.normal(2, 0.5, 300)])
+    table = {"A": points[:, 0].clip(-3, 3), "B": points[:, 1].clip(0, 5)}
+    check = dense(REALS, table, components=components, covariance=covariance, outliers=0.1)
+    inside = check.accepts(REALS, np.column_stack(list(table.values())))
+    assert inside.mean() == pytest.approx(0.9, abs=0.01)
+    model = network_model(Network.of([([[1.0, 0.2]], [-1.2])]), REALS, classes=("no", "yes"))
+    answer = Explainer(model).explain({"A": -0.5, "B": 4.9}, constraints=[check])
+    assert isinstance(answer, Nearest)
+    assert check.accepts(REALS, REALS.read(answer.counterfactual)[None, :])[0]
+    assert check.describe() == "gaussian mixture accepts"
+    grid = np.array([[a, b] for a in np.linspace(-3, 3, 121) for b in np.linspace(0, 5, 101)])
+    good = grid[check.accepts(REALS, grid) & (model.scores(grid)[:, 0] > 1e-6)]
+    distance = Distance().between(REALS, REALS.read({"A": -0.5, "B": 4.9}), good)
+    assert answer.lower <= distance.min()
+    assert answer.upper <= distance.min() + 1e-12
+
+
+def test_a_mixture_of_ones_own_with_a_threshold() -> None:
+    mixture = GaussianMixture(2, random_state=0).fit(SCHEMA.encode(SCHEMA.sample(80, np.random.default_rng(0))))
+    scores = mixture.score_samples(SCHEMA.encode(POINTS))
+    threshold = float(np.sort(scores)[40:42].mean())
+    check = Accepted(by=mixture, target=ScoreTarget(at_least=threshold, margin=0.0), name="mixture")
+    bound = check.bound(SCHEMA)
+    for one in (check, bound):
+        assert (one.accepts(SCHEMA, POINTS) == (scores >= threshold)).all()
+    assert bound.by.accepted == 1
+    model = network_model(Network.of([([[1.0, 1.0, 0.0, 0.0]], [-2.0])]), SCHEMA, classes=("no", "yes"))
+    for target, message in ((None, "decides nothing without a threshold"),
+                            (ScoreTarget(at_most=1.0), "asked to be at least so much"),
+                            (1, "decides nothing without a threshold")):  # fmt: skip
+        with pytest.raises(UnsupportedModel, match=message):
+            Explainer(model).explain(SCHEMA.row(POINTS[0]), constraints=[Accepted(by=mixture, target=target)])

@@ -2,15 +2,15 @@
 
 The same denied people of the test rows, one call each: the shipped network alone, with an isolation forest that must
 take the row for an inlier, with a local outlier factor of one neighbour, with an autoencoder that must return it nearly
-as it is; a network that was trained on a bootstrap sample alone, and with four more of them. Every answer is judged by
-scikit-learn's own models.
+as it is, with a Gaussian density or a one-class machine that must accept it; a network that was trained on a bootstrap
+sample alone, and with four more of them. Every answer is judged by scikit-learn's own models.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import click
 import numpy as np
@@ -18,8 +18,9 @@ from rich.table import Table
 
 from benchmarks.terminal import console
 from ifonly import Accepted, Answer, Distance, Explainer, Limits, Network, datasets, import_model
+from ifonly.methods import Search
 from ifonly.model import network_model
-from ifonly.plausibility import LocalOutlierFactor, reconstructed
+from ifonly.plausibility import LocalOutlierFactor, dense, reconstructed
 
 NETWORKS = 5
 TREES = 100
@@ -28,7 +29,14 @@ NEIGHBOURS = 2000
 """Rows of the data that a local outlier factor is about."""
 HIDDEN = 8
 """Of the autoencoder."""
-WAYS = ("isolation forest", "outlier factor", "autoencoder", "bootstrap networks")
+COMPONENTS = 1
+"""Of the Gaussian mixture, with full covariance."""
+MACHINE_ROWS = 1000
+"""Rows that the one-class machine is fitted on: a twentieth of them, or a little more, are support vectors."""
+Probing: TypeAlias = Literal["by rule", "always", "never"]
+WAYS = (
+    "isolation forest", "outlier factor", "autoencoder", "bootstrap networks", "gaussian mixture", "one-class svm",
+)  # fmt: skip
 
 
 @click.command("chains")
@@ -36,7 +44,10 @@ WAYS = ("isolation forest", "outlier factor", "autoencoder", "bootstrap networks
 @click.option("--seconds", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Limit of each question.")
 @click.option("--only", type=click.Choice(WAYS), multiple=True, default=WAYS, help="What must accept, too.")
 @click.option("--data", multiple=True, default=("credit", "adult"), show_default=True, help="Data sets.")
-def command(rows: int, seconds: float, only: tuple[str, ...], data: tuple[str, ...]) -> None:
+@click.option(
+    "--probing", type=click.Choice(("by rule", "always", "never")), default="by rule", help="Search(probing)."
+)
+def command(rows: int, seconds: float, only: tuple[str, ...], data: tuple[str, ...], probing: Probing) -> None:
     """Several models in one question: what must look real, five bootstrap networks."""
     table = Table("data set", "models", "people", "CPU ms alone: median", "worst", "together: median", "worst", "times",
                   "as near", "statuses")  # fmt: skip
@@ -47,7 +58,7 @@ def command(rows: int, seconds: float, only: tuple[str, ...], data: tuple[str, .
         for way in only:
             model, others = _question(way, name, loaded, train)
             denied = test[model.decide(model.scores(points[test])) == 0][:rows]
-            table.add_row(name, way, *_row(model, others, [loaded.row(int(i)) for i in denied], seconds))
+            table.add_row(name, way, *_row(model, others, [loaded.row(int(i)) for i in denied], seconds, probing))
     console().print(table)
 
 
@@ -60,12 +71,17 @@ def _question(way: str, name: str, data: Any, train: Any) -> tuple[Any, list[Any
         return datasets.network(name), [_forest(encoded[train], data)]
     if way == "autoencoder":
         return datasets.network(name), [_autoencoder(encoded[train], data)]
+    if way == "gaussian mixture":
+        table = {column: values[train] for column, values in data.columns.items()}
+        return datasets.network(name), [dense(data.schema, table, components=COMPONENTS)]
+    if way == "one-class svm":
+        return datasets.network(name), [_machine(encoded[train], data)]
     some = {column: values[train[:NEIGHBOURS]] for column, values in data.columns.items()}
     return datasets.network(name), [_Judged(LocalOutlierFactor.of(data.schema, some), data.schema)]
 
 
-def _row(model: Any, others: list[Any], people: list[Any], seconds: float) -> list[str]:
-    explainer = Explainer(model).using(limits=Limits(seconds=seconds), reasons=False)
+def _row(model: Any, others: list[Any], people: list[Any], seconds: float, probing: Probing) -> list[str]:
+    explainer = Explainer(model).using(Search(probing=probing), limits=Limits(seconds=seconds), reasons=False)
     asked = [getattr(one, "constraint", one) for one in others]
     for constraints in ([], asked):  # compiled and prepared
         explainer.explain(people[0], target=model.classes[1], constraints=constraints)
@@ -182,6 +198,15 @@ def _forest(rows: Any, data: Any) -> Accepted:
 
     forest = IsolationForest(n_estimators=TREES, contamination=0.05, random_state=0).fit(rows)
     return Accepted(by=import_model(forest, data.schema), name="isolation forest")
+
+
+def _machine(rows: Any, data: Any) -> Accepted:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import OneClassSVM
+
+    machine = make_pipeline(StandardScaler(), OneClassSVM(nu=0.05)).fit(rows[:MACHINE_ROWS])
+    return Accepted(by=import_model(machine, data.schema), name="one-class machine")
 
 
 def _bootstraps(encoded: Any, labels: Any, train: Any, data: Any) -> tuple[Any, list[Accepted]]:

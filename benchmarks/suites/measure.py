@@ -80,6 +80,8 @@ SITTING = (
     Part("anomaly", 'chains --rows 100 --seconds 120 --only "isolation forest" --only autoencoder',
          TOGETHER, 3),
     Part("outlier-factor", 'chains --rows 100 --seconds 120 --only "outlier factor"', TOGETHER, 4),
+    Part("densities", 'chains --rows 20 --seconds 5 --only "gaussian mixture" --only "one-class svm"', TOGETHER, 3),
+    Part("gaussians", "gaussians --rows 20 --seconds 5", TOGETHER, 4),
     Part("collection", "certificates --collection 100 --norms l1", "Certificates", 2),
     Part("causes-literature", "causes --only literature --peers 4", "causes.md", 2),
     Part("reals-mixed", f'reals {MIXED} --shape 2x10 --shape 2x20 --rows 20 --rounds 3 --against "without probing" '

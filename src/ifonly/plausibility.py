@@ -5,6 +5,7 @@
     Near          within a distance of some row of the data                              a condition, by branching
     LocalOutlierFactor  bounded from above, with one neighbour (DACE)                   a condition, by branching
     inliers       what an isolation forest, fitted on the data, takes for no outlier     another model that accepts
+    dense         where a Gaussian mixture, fitted on the data, has some density         another model that accepts
     reconstructed what an autoencoder returns nearly as it was                           another model that accepts
     Mahalanobis   || L (x - x0) ||_1, where L^T L is the inverse covariance              a condition, or the cost itself
 
@@ -21,6 +22,7 @@ from ifonly.problem.learned import (
     Near,
     NumberGivenOption,
     OptionsTogether,
+    dense,
     inliers,
     pairs,
     reconstructed,
@@ -34,6 +36,7 @@ __all__ = [
     "Near",
     "NumberGivenOption",
     "OptionsTogether",
+    "dense",
     "inliers",
     "pairs",
     "reconstructed",

@@ -15,7 +15,9 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -28,7 +30,7 @@ from sklearn.preprocessing import (
     QuantileTransformer,
     StandardScaler,
 )
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR, OneClassSVM
 
 from ifonly import Explainer, Network, Schema, import_model, load_model
 from ifonly.errors import FileError, IfonlyError, ModelError, UnsupportedModel
@@ -145,7 +147,17 @@ SKLEARN: dict[str, tuple[Any, Schema, type[IfonlyError], str]] = {
         lambda: raw(StandardScaler(), schema=PLAIN), Schema(PLAIN.features[:2]), ModelError,
         "'standardscaler' reads the column 'b', which is not a feature of the schema",
     ),
-    "kernel": (lambda: fit(SVC()), PLAIN, UnsupportedModel, "kernel 'rbf' of the SVC"),
+    "kernel": (lambda: fit(SVC(kernel="poly")), PLAIN, UnsupportedModel, "kernel 'poly' of the SVC"),
+    "kernel of one class": (
+        lambda: fit(OneClassSVM(kernel="sigmoid")), PLAIN, UnsupportedModel, "kernel 'sigmoid' of the OneClassSVM",
+    ),
+    "kernel of a regression": (lambda: fit(SVR()), PLAIN, UnsupportedModel, "kernel 'rbf' of the SVR"),
+    "votes of curves": (
+        lambda: fit(SVC(), labels=np.arange(60) % 3), PLAIN, UnsupportedModel, "SVC decides among 3 classes by votes",
+    ),
+    "density": (lambda: fit(GaussianMixture(2)), PLAIN, UnsupportedModel, "decides nothing without a threshold"),
+    "unfitted classes": (lambda: GaussianNB(), PLAIN, ModelError, "GaussianNB is not fitted"),
+    "unfitted kernel": (lambda: SVC(), PLAIN, ModelError, "SVC is not fitted"),
     "votes": (
         lambda: fit(SVC(kernel="linear"), labels=np.arange(60) % 3), PLAIN, UnsupportedModel,
         "SVC decides among 3 classes by votes",

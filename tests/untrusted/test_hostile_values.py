@@ -89,7 +89,7 @@ from ifonly.notices import (
     write_pages,
     write_printout,
 )
-from ifonly.plausibility import Mahalanobis, Near, inliers, reconstructed
+from ifonly.plausibility import Mahalanobis, Near, dense, inliers, reconstructed
 from ifonly.population import Grouping, Output, flip_sets
 from ifonly.population.reading import read_answers
 from ifonly.problem import scales_from_data
@@ -635,6 +635,10 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "inliers": (
         lambda **k: ask(constraints=[inliers(SCHEMA, **k)]),
         {"table": TABLE, "outliers": 0.1, "trees": 2},
+    ),
+    "dense": (
+        lambda **k: ask(constraints=[dense(SCHEMA, **k)]),
+        {"table": TABLE, "components": 1, "outliers": 0.1, "covariance": "diag"},
     ),
     "BlackBox": (
         lambda **k: BlackBox(**k),

@@ -154,8 +154,8 @@ SKLEARN = [
     ),
     subject(
         "scikit-learn",
-        "SVC with an RBF kernel",
-        lambda: make_pipeline(columns(), SVC()),
+        "SVC with a polynomial kernel",
+        lambda: make_pipeline(columns(), SVC(kernel="poly")),
         "kernel='linear'",
         lambda: make_pipeline(columns(), SVC(kernel="linear")),
     ),

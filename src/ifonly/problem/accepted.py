@@ -13,10 +13,11 @@ from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedModel, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.model.given import as_model
+from ifonly.model.importers.gaussian_models import import_density, is_density
 from ifonly.printing import shown
 from ifonly.problem.already_satisfied import already_decided
 from ifonly.problem.open_target import OpenTarget
-from ifonly.problem.target import ClassTarget, ProbabilityTarget, Target
+from ifonly.problem.target import ClassTarget, ProbabilityTarget, ScoreTarget, Target
 from ifonly.schema import Schema
 from ifonly.schema.editing import unlabelled
 
@@ -30,7 +31,8 @@ class Accepted:
 
     `by` is a Model, or anything that an explainer takes as one (a fitted estimator, a torch module, a Path), which is
     then imported under the explainer's schema; or the name of a model that the explainer knows (`explainer.knowing`).
-    `target` is a class or a target, as in a query. Answers name the model by `name`.
+    `target` is a class or a target, as in a query; of a density (a GaussianMixture) `ScoreTarget(at_least=...)`, of its
+    `score_samples`. Answers name the model by `name`.
     """
 
     by: Any
@@ -85,21 +87,39 @@ class Accepted:
         if schema not in self._made:
             try:
                 with PREPARING:
-                    self._made[schema] = as_model(self.by, schema)
+                    self._made[schema] = self._imported(schema)
             except UnsupportedModel as error:
                 raise UnsupportedModel(f"'{self.name}': {error}", operation=error.operation) from None
             except ModelError as error:
                 raise ModelError(f"'{self.name}': {error}") from None
         return self._made[schema]
 
+    def _imported(self, schema: Schema) -> Model:
+        if not self._of_density:
+            return as_model(self.by, schema)
+        assert isinstance(self.target, ScoreTarget)
+        if self.target.at_least is None or self.target.at_most is not None:
+            raise UnsupportedModel(
+                "a density is asked to be at least so much: ScoreTarget(at_least=...), of its score_samples.",
+                operation="a density from above",
+            )
+        return import_density(self.by, schema, self.target.at_least + self.target.margin)
+
+    @property
+    def _of_density(self) -> bool:
+        """Is it a density, whose threshold is in the target, and then in the model?"""
+        return isinstance(self.target, ScoreTarget) and is_density(self.by)
+
     def bound(self, schema: Schema) -> Accepted:
         """The same with the model imported."""
-        return self if isinstance(self.by, Model | str) else replace(self, by=self.model(schema))
+        if isinstance(self.by, Model | str):
+            return self
+        return replace(self, by=self.model(schema), target=self.target_of(schema) if self._of_density else self.target)
 
     def target_of(self, schema: Schema) -> Target:
         """What the model must decide."""
         model = self.model(schema)
-        if self.target is not None:
+        if self.target is not None and not self._of_density:
             found: Target = self.target
             return found
         if model.accepted is not None:

@@ -46,6 +46,7 @@ def import_sklearn(
 ) -> Model:
     """A fitted scikit-learn estimator or pipeline as a Model; `output` is one of several that it gives."""
     from ifonly.model.importers.composed_model import import_composed, is_composed
+    from ifonly.model.importers.gaussian_models import import_gaussian, is_gaussian
     from ifonly.model.importers.trees import model_of, read_trees
 
     model = by_output(model, output)
@@ -54,6 +55,8 @@ def import_sklearn(
     check_fitted(found, estimator)
     if is_composed(estimator):
         return import_composed(model, schema, classes=classes, regression=regression)
+    if is_gaussian(estimator):
+        return import_gaussian(model, schema, classes=classes, regression=regression)
     imported_trees = read_trees(estimator, schema)
     if imported_trees is not None:
         return model_of(imported_trees, model, schema, front=front, classes=classes, regression=regression)

@@ -16,12 +16,15 @@ from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.smooth import RELU, Activation
 
 Answer: TypeAlias = Literal["decision_function", "logits", "predict"]
-LOGISTIC = ("MLPClassifier", "LogisticRegression", "LinearDiscriminantAnalysis")
+LOGISTIC = (
+    "MLPClassifier", "LogisticRegression", "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis", "GaussianNB",
+)  # fmt: skip
 """Estimators whose score between two classes is the log-odds (and linear ones trained with the loss "log_loss")."""
 OUTLIER_MODELS = (
-    "LocalOutlierFactor", "GaussianMixture", "BayesianGaussianMixture", "OneClassSVM", "KernelDensity",
-    "EllipticEnvelope",
+    "LocalOutlierFactor", "BayesianGaussianMixture", "KernelDensity", "EllipticEnvelope",
 )  # fmt: skip
+ALONE = ("GaussianNB", "QuadraticDiscriminantAnalysis")
+"""Models of `gaussian_models`, which composed estimators cannot hold."""
 ACTIVATIONS = {"relu": RELU, "identity": None, "tanh": Activation("tanh"), "logistic": Activation("sigmoid")}
 
 
@@ -33,15 +36,21 @@ def reader_of(estimator: Any) -> Callable[[Any, Flow], Reading]:
     name = type(estimator).__name__
     if name in OUTLIER_MODELS:
         raise UnsupportedModel(
-            f"{name} has no exact form here. To ask that a row looks real, with proof: plausibility.LocalOutlierFactor "
-            f"(one neighbour, l1), plausibility.inliers (an isolation forest, which is a model like any other) or "
-            f"plausibility.Near.",
+            f"{name} has no exact form here. To ask that a row looks real, with proof: plausibility.dense (a "
+            f"GaussianMixture), plausibility.inliers (an isolation forest), a OneClassSVM with an RBF kernel, "
+            f"plausibility.LocalOutlierFactor (one neighbour, l1) or plausibility.Near.",
+            operation=name,
+        )
+    if name in ALONE:
+        raise UnsupportedModel(
+            f"{name} has an exact form alone or at the end of a Pipeline, but not inside another estimator; import it "
+            f"without that, or use LogisticRegression.",
             operation=name,
         )
     raise UnsupportedModel(
         f"The estimator {name} has no exact form here; supported are MLPClassifier, MLPRegressor, linear classifiers "
-        f"and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...), SVC with a linear "
-        f"kernel, decision trees, forests and boosting; {SURROGATE}.",
+        f"and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...), SVC with a linear or "
+        f"RBF kernel, GaussianNB, QuadraticDiscriminantAnalysis, decision trees, forests and boosting; {SURROGATE}.",
         operation=name,
     )
 
@@ -115,7 +124,8 @@ def _support_vectors(estimator: Any, flow: Flow) -> Reading:
     name = type(estimator).__name__
     if estimator.kernel != "linear":
         raise UnsupportedModel(
-            f"The kernel {estimator.kernel!r} of the {name} is not piecewise linear; train it with kernel='linear'.",
+            f"The kernel {estimator.kernel!r} of the {name} has no exact form here; train it with kernel='linear' (a "
+            f"classifier that is not inside another estimator also with kernel='rbf').",
             operation=f"{name}(kernel={estimator.kernel!r})",
         )
     classes = getattr(estimator, "classes_", None)

@@ -1,6 +1,6 @@
 """Plausibility learned from data: constraints, rules, conditions and a cost."""
 
-from ifonly.problem.learned.anomaly import inliers, reconstructed
+from ifonly.problem.learned.anomaly import dense, inliers, reconstructed
 from ifonly.problem.learned.correlated import CorrelatedWithin, Mahalanobis
 from ifonly.problem.learned.near import Near
 from ifonly.problem.learned.outliers import LocalOutlierFactor
@@ -13,6 +13,7 @@ __all__ = [
     "Near",
     "NumberGivenOption",
     "OptionsTogether",
+    "dense",
     "inliers",
     "pairs",
     "reconstructed",
