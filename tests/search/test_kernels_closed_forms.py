@@ -32,7 +32,7 @@ def offsets(node: Node) -> np.ndarray:
 
 
 def kernel_gains(node: Node, a: np.ndarray, sign: float = 1.0) -> float:
-    return compiled(closed_forms.item_gains)(a, sign, node.norm, node.items, node.F, node.I)
+    return compiled(closed_forms.item_gains)(a, sign, node.items, node.F, node.I)
 
 
 def kernel_most(node: Node, budget: float, total: float) -> float:
