@@ -80,10 +80,10 @@ def _ratio(norm, reach, rate, jump):
     """The best ratio of a number's movement, one way, to its cost."""
     if reach <= 0.0:
         return 0.0
-    if norm != ADDITIVE:
-        return 1.0 / rate
-    price = jump + rate * reach
-    return reach / price if price > 0.0 else math.inf
+    price = jump + rate * reach if norm == ADDITIVE else rate
+    if price <= 0.0:
+        return math.inf
+    return (reach if norm == ADDITIVE else 1.0) / price
 
 
 @njit(**INNER)
