@@ -22,7 +22,7 @@ from ifonly.problem.lowering import Lowered
 from ifonly.schema import Categorical, Feature, Integer, Ordinal, Real, Schema
 from ifonly.solvers.search.batch import PackedQuestion
 from ifonly.solvers.search.error_bounds import errors_everywhere
-from ifonly.solvers.search.kernels import layout, network, node
+from ifonly.solvers.search.kernels import closed_forms, layout, network, node
 from ifonly.solvers.search.kernels.layout import (
     BASE,
     CHOICE,
@@ -171,6 +171,7 @@ class Node:
         self.clip()
         kernel = compiled(node.compact)
         self.items = kernel(self.pack, self.person, self.lo, self.hi, self.mask, self.F, self.I, self.scratch.Wc)
+        compiled(closed_forms.price_columns)(self.norm, self.items, self.F, self.I)
         return self
 
     def bound_hidden(self) -> int:

@@ -32,7 +32,7 @@ def offsets(node: Node) -> np.ndarray:
 
 
 def kernel_gains(node: Node, a: np.ndarray, sign: float = 1.0) -> float:
-    return compiled(closed_forms.item_gains)(a, sign, node.norm, node.items, node.F, node.I)
+    return compiled(closed_forms.item_gains)(a, sign, node.items, node.F, node.I)
 
 
 def kernel_most(node: Node, budget: float, total: float) -> float:
@@ -203,9 +203,7 @@ def test_the_formula_itself_runs_without_numba() -> None:
     """The kernels are plain Python too: compiled and interpreted agree to the last bits."""
     node, a, _ = node_and_plane(3, "l1")
     total = kernel_gains(node, a)
-    assert closed_forms.item_gains.py_func(a, 1.0, node.norm, node.items, node.F, node.I) == pytest.approx(
-        total, rel=1e-15
-    )
+    assert closed_forms.item_gains.py_func(a, 1.0, node.items, node.F, node.I) == pytest.approx(total, rel=1e-15)
     interpreted = closed_forms.most_gain.py_func(ADDITIVE, node.items, 0.05, total, node.F, node.I)
     assert kernel_most(node, 0.05, total) == pytest.approx(interpreted, rel=1e-15)
     assert REAL == 0

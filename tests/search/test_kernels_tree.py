@@ -186,7 +186,7 @@ def test_a_realised_point_gains_what_was_taken(norm) -> None:
                     a, box.base_cost + share * (box.budget - box.base_cost), box.items, box.F, box.I
                 )
             else:
-                total = compiled(closed_forms.item_gains)(a, 1.0, box.norm, box.items, box.F, box.I)
+                total = compiled(closed_forms.item_gains)(a, 1.0, box.items, box.F, box.I)
                 compiled(closed_forms.least_cost)(box.norm, box.items, share * total, box.F)
             take = box.F[layout.TAKE, : box.items].copy()
             compiled(candidates.realise)(box.pack, box.items, a, box.F[layout.TAKE], box.F, box.I)

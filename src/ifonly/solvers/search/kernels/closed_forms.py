@@ -32,6 +32,8 @@ from ifonly.solvers.search.kernels.layout import (
     DOWN,
     FIRST,
     GAIN,
+    GAIN_DOWN,
+    GAIN_UP,
     INNER,
     INTEGER,
     ITEM_DOWN,
@@ -42,6 +44,8 @@ from ifonly.solvers.search.kernels.layout import (
     MAXIMUM,
     OFFSET,
     RATIO,
+    RATIO_DOWN,
+    RATIO_UP,
     SQUARED,
     TAKE,
     TAKEN,
@@ -57,38 +61,46 @@ part of a step."""
 
 
 @njit(**INNER)
-def item_gains(a, sign, norm, items, F, I):
-    """Fill GAIN and RATIO of every item for the linear function sign * a.y; returns the sum of gains."""
-    G, e = F[GAIN], F[RATIO]
-    first = I[FIRST]
-    total = 0.0
+def price_columns(norm, items, F, I):
+    """Fill what `item_gains` needs of each column, once for a node."""
     for k in range(items):
-        gain, ratio = 0.0, 0.0
-        c = first[k]
-        if I[ITEM_KIND, k] != CHOICE:
-            v = sign * a[c]
-            reach, rate = (F[UP, k], F[ITEM_RATE, k]) if v > 0.0 else (F[DOWN, k], F[ITEM_DOWN, k])
-            v = abs(v)
-            gain = v * reach
-            if norm == ADDITIVE:
-                price = F[ITEM_JUMP, k] + rate * reach
-                ratio = gain / price if price > 0.0 else math.inf
+        for c in range(I[FIRST, k], I[FIRST, k + 1]):
+            if I[ITEM_KIND, k] != CHOICE:
+                F[GAIN_UP, c], F[GAIN_DOWN, c] = F[UP, k], F[DOWN, k]
+                F[RATIO_UP, c] = _ratio(norm, F[UP, k], F[ITEM_RATE, k], F[ITEM_JUMP, k])
+                F[RATIO_DOWN, c] = _ratio(norm, F[DOWN, k], F[ITEM_DOWN, k], F[ITEM_JUMP, k])
             else:
-                ratio = v / rate
-        else:
-            while c < first[k + 1]:
-                v = sign * a[c]
-                if v > 0.0:
-                    gain = max(gain, v)
-                    price = F[COLUMN_COST, c]
-                    if norm == SQUARED:
-                        price = math.sqrt(price)
-                    ratio = max(ratio, v / price if price > 0.0 else math.inf)
-                c += 1
-        if gain <= 0.0:
-            gain, ratio = 0.0, 0.0
-        G[k] = gain
-        e[k] = ratio
+                price = math.sqrt(F[COLUMN_COST, c]) if norm == SQUARED else F[COLUMN_COST, c]
+                F[GAIN_UP, c], F[GAIN_DOWN, c] = 1.0, 0.0
+                F[RATIO_UP, c], F[RATIO_DOWN, c] = 1.0 / price if price > 0.0 else math.inf, 0.0
+
+
+@njit(**INNER)
+def _ratio(norm, reach, rate, jump):
+    """The best ratio of a number's movement, one way, to its cost."""
+    if reach <= 0.0:
+        return 0.0
+    price = jump + rate * reach if norm == ADDITIVE else rate
+    if price <= 0.0:
+        return math.inf
+    return (reach if norm == ADDITIVE else 1.0) / price
+
+
+@njit(**INNER)
+def item_gains(a, sign, items, F, I):
+    """Fill GAIN and RATIO of every item for the linear function sign * a.y; returns the sum of gains."""
+    G, e, first, total = F[GAIN], F[RATIO], I[FIRST], 0.0
+    for c in range(first[items]):  # of each column, without branches
+        v = sign * a[c]
+        gain = max(v * F[GAIN_UP, c], -v * F[GAIN_DOWN, c])
+        ratio = max(v * F[RATIO_UP, c], -v * F[RATIO_DOWN, c])
+        G[c] = gain if gain > 0.0 else 0.0
+        e[c] = ratio if gain > 0.0 else 0.0  # 0 times an infinite ratio is none
+    for k in range(items):  # in place: an item's columns are not before it
+        gain, ratio = G[first[k]], e[first[k]]
+        for c in range(first[k] + 1, first[k + 1]):
+            gain, ratio = max(gain, G[c]), max(ratio, e[c])
+        G[k], e[k] = gain, ratio
         total += gain
     return total
 
@@ -333,5 +345,5 @@ def solve_plane(norm, a, constant, base_cost, ceiling, items, F, I):
     need = whole_need(a, -constant, items, F, I)
     if norm == MAXIMUM:
         return least_cost_linf(a, need, base_cost, ceiling, items, F, I)
-    item_gains(a, 1.0, norm, items, F, I)
+    item_gains(a, 1.0, items, F, I)
     return base_cost + least_cost(norm, items, need, F)

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from ifonly.solvers.search.kernels.candidates import ROBUSTLY_HOLDS, newton, realise, rules_hold, set_pattern, try_point
-from ifonly.solvers.search.kernels.closed_forms import solve_plane
+from ifonly.solvers.search.kernels.closed_forms import price_columns, solve_plane
 from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
 from ifonly.solvers.search.kernels.fine_grids import round_together
 from ifonly.solvers.search.kernels.groups import begin_groups, group_of
@@ -76,6 +76,7 @@ def cut_node(pack, person, s, node, limit):
     if base_cost == math.inf:
         return Cut(0, 0, math.inf, math.inf)
     items = compact(pack, person, node.lo, node.hi, node.mask, F, I, s.Wc)
+    price_columns(pack.norm, items, F, I)
     ceiling = min(limit, farthest_cost(items, F, I)) if pack.norm == MAXIMUM else limit
     return Cut(items, I[FIRST, items], base_cost, max(ceiling, base_cost))
 

@@ -45,6 +45,8 @@ MOST_TOGETHER = 5
 """Above this many numbers between two values, a solution of several planes is not rounded by trial."""
 NEAR_END = 1e-4
 """Relative gap below which rounding is what is left: then more values near the solution are tried."""
+SPARE = 1e-3
+"""Steps by which the values that are tried reach beyond what the planes leave: each is then checked itself."""
 WHOLE = 1e-6
 """How far a solution's small integers and shares of options may be from whole numbers to count as such."""
 
@@ -212,6 +214,28 @@ def _meets_rows(t, ways, wide, rows, F, I, LF, LI, A):
 
 
 @njit(**INNER)
+def _span_of_first(others, ways, wide, rows, F, I, LF, LI, A):
+    """Between which values of the first item all planes can be met, where the others have theirs; a little more."""
+    least, most = -np.inf, np.inf
+    for i in range(rows):
+        if LI[IS_PLANE, i] == 0:
+            continue
+        value, digits = LF[VALUE, i] - LF[RHS, i], others
+        for j in range(1, wide):
+            k = I[TAKEN, j]
+            value += A[i, I[FIRST, k]] * _beside(k, digits % ways - ways // 2, F, I)
+            digits //= ways
+        v = A[i, I[FIRST, I[TAKEN, 0]]]
+        if v > 0.0:
+            least = max(least, -value / v - SPARE)
+        elif v < 0.0:
+            most = min(most, -value / v + SPARE)
+        elif value < 0.0:
+            return 1.0, 0.0
+    return least, most
+
+
+@njit(**INNER)
 def round_program(norm, cut, rows, near_end, F, I, LF, LI, A):
     """Round the solution Y of several planes in X, where the rest of it is: to the cheapest values near it that meet
     all planes. False where there are none, or nothing on a fine grid.
@@ -232,15 +256,26 @@ def round_program(norm, cut, rows, near_end, F, I, LF, LI, A):
         window = 4 * TWO if wide == 2 else (2 * THREE + 1 if wide == 3 else (THREE if wide == 4 else 1))
     ways = 2 * window + 1
     best, chosen = np.inf, -1
-    for t in range(ways**wide):
-        cost, digits = 0.0, t
-        for j in range(wide):
+    for others in range(ways ** (wide - 1)):  # the values of all but the first item
+        rest, digits = 0.0, others
+        for j in range(1, wide):
             y = _beside(I[TAKEN, j], digits % ways - window, F, I)
             digits //= ways
             own = _cost_beside(norm, I[TAKEN, j], y, F)
-            cost = max(cost, own) if norm == MAXIMUM else cost + own
-        if cost < best and _meets_rows(t, ways, wide, rows, F, I, LF, LI, A):
-            best, chosen = cost, t
+            rest = max(rest, own) if norm == MAXIMUM else rest + own
+        if rest >= best:
+            continue
+        least, most = _span_of_first(others, ways, wide, rows, F, I, LF, LI, A)
+        if least > most:
+            continue
+        for t in range(others * ways, (others + 1) * ways):
+            y = _beside(I[TAKEN, 0], t % ways - window, F, I)
+            if y < least or y > most:
+                continue
+            own = _cost_beside(norm, I[TAKEN, 0], y, F)
+            cost = max(own, rest) if norm == MAXIMUM else own + rest
+            if cost < best and _meets_rows(t, ways, wide, rows, F, I, LF, LI, A):
+                best, chosen = cost, t
     if chosen < 0:
         return False
     for j in range(wide):

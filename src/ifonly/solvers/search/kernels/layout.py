@@ -94,7 +94,10 @@ OMEGA, PI = 27, 28
 """Per neuron, and per condition: the multipliers of the last relaxation that was bounded."""
 CONDITION_BOUND = 29
 """Per condition of several groups: the bound of its plane when it was last made in the node."""
-FLOAT_ROWS = 30
+GAIN_UP, GAIN_DOWN, RATIO_UP, RATIO_DOWN = 30, 31, 32, 33
+"""Per compact column: what a linear function gains at most where its coefficient is 1, or -1, and its best ratio of
+gain to cost."""
+FLOAT_ROWS = 34
 
 # ---- Scratch.I (int64 rows)
 FEATURE, FIRST, ITEM_KIND, TAKEN, COLUMN = 0, 1, 2, 3, 4

@@ -167,7 +167,7 @@ def bound_side(pack, person, s, r, level, node, cut, p, which, active):
     h = r.G[0, NEURON, which]
     far = node.zu[h] if active else -node.zl[h]
     budget = cut.ceiling - cut.base_cost
-    gain = most_gain(pack.norm, cut.items, budget, item_gains(F[PLANE], 1.0, pack.norm, cut.items, F, I), F, I)
+    gain = most_gain(pack.norm, cut.items, budget, item_gains(F[PLANE], 1.0, cut.items, F, I), F, I)
     if own < 0.0:
         reach = (constant + gain) / -own
         far = min(far, reach + 1e-12 * abs(reach))

@@ -99,12 +99,21 @@ def end_plane(at, first, last, constant, lost, width, F, Wc):
     for t in range(width):
         a[t] = 0.0
     for j in range(first, last):
-        c = v[j]
-        if c != 0.0:
-            constant += c * zc[j]
-            lost += abs(c) * loss[at + j]
+        if v[j] != 0.0:
+            constant += v[j] * zc[j]
+            lost += abs(v[j]) * loss[at + j]
+    j = first
+    while j + 3 < last:  # rows are short: four at a time
+        c, d, e, f = v[j], v[j + 1], v[j + 2], v[j + 3]
+        if c != 0.0 or d != 0.0 or e != 0.0 or f != 0.0:
             for t in range(width):
-                a[t] += c * Wc[j, t]
+                a[t] += c * Wc[j, t] + d * Wc[j + 1, t] + e * Wc[j + 2, t] + f * Wc[j + 3, t]
+        j += 4
+    while j < last:
+        if v[j] != 0.0:
+            for t in range(width):
+                a[t] += v[j] * Wc[j, t]
+        j += 1
     loss[PLANE_LOSS] = lost
     return constant
 
@@ -122,10 +131,10 @@ def descend(pack, layer, first, last, constant, zl, zu, slope, exact, width, F, 
     """
     index, v, nu, loss = pack.index, F[V], F[NU], F[LOSS]
     lost = abs(constant) * loss[UNIT_LOSS] + loss[LOST]
+    for j in range(index[SIZES, layer + 1]):
+        nu[index[BIAS_AT, layer] + j] = v[j]
     while True:
         at = index[BIAS_AT, layer]
-        for j in range(index[SIZES, layer + 1]):
-            nu[at + j] = v[j]
         for j in range(first, last):
             h = at + j
             c = v[j]
@@ -218,7 +227,7 @@ def bound_layer(pack, layer, group, slack, zl, zu, budget, items, F, I, Wc):
             sign = 1.0 - 2.0 * way
             high = neuron_plane(pack, layer, i, sign, zl, zu, alpha, way * 0, width, F, Wc)
             high += plane_loss(slack[h], F)
-            total = item_gains(a, 1.0, norm, items, F, I)
+            total = item_gains(a, 1.0, items, F, I)
             if high + total > 0.0:
                 total = most_gain(norm, items, budget, total, F, I)
             high += total

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from ifonly.solvers.search.kernels.candidates import round_solution, set_pattern, try_point, without_specks
-from ifonly.solvers.search.kernels.closed_forms import solve_plane
+from ifonly.solvers.search.kernels.closed_forms import item_gains, solve_plane
 from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
 from ifonly.solvers.search.kernels.fine_grids import NEAR_END, round_program
 from ifonly.solvers.search.kernels.groups import bound_group, broken_group
@@ -77,7 +77,7 @@ def tighten(pack, person, s, tree, node, cut, bound, hopeless):
         if I[HALT, 0] != 0:
             return bound, UNSPLIT, 0.0
         before = rows
-        rows = _add_rows(pack, person, s, node, cut.width, rows, columns, slopes, attempt, not hopeless)
+        rows = _add_rows(pack, person, s, node, cut, rows, columns, slopes, attempt, not hopeless)
         if attempt > 0 and rows == before:
             exact = True
             break
@@ -150,6 +150,12 @@ def is_met(constant, shift, width, F):
     return value >= -1e-9 * size
 
 
+@njit(**ONCE)
+def _never_broken(constant, items, F, I):
+    """Does every point of the box meet the row in PLANE?"""
+    return item_gains(F[PLANE], -1.0, items, F, I) <= constant
+
+
 @njit(**INNER)
 def newton_together(pack, person, s, tree, node, cut, tries):
     """Look for a better point from X: solve the network's own linear piece there under all conditions and rules at
@@ -167,6 +173,8 @@ def newton_together(pack, person, s, tree, node, cut, tries):
             else:
                 low, slack = person.need[LOW, r], plane_loss(person.slack[pack.index[BIAS_AT, layer] + i], F)
                 constant -= low + beyond_rule(low, person.need[HIGH, r], slack)[0]
+                if _never_broken(constant, cut.items, F, s.I):
+                    continue
             add_plane(pack.norm, constant, 0.0, 0.0, np.bool_(True), rows, columns, cut.width, s)
             rows += 1
         c, rows, found = solve_program(pack.norm, cut, rows, columns, s)
@@ -177,11 +185,11 @@ def newton_together(pack, person, s, tree, node, cut, tries):
 
 
 @njit(**INNER)
-def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt, robust):
+def _add_rows(pack, person, s, node, cut, rows, columns, slopes, attempt, robust):
     """Add the planes of split ReLUs, rules and conditions; after the first round only those that the solution in Y
     breaks. `robust`: the solution is to be returned as a point. Returns the number of rows.
     """
-    F, last = s.F, pack.layers - 1
+    F, width, last = s.F, cut.width, pack.layers - 1
     first = np.int64(0) if attempt == 0 else np.int64(1)  # the first layer's rows depend on no slopes
     for place in range(first, pack.layers):
         layer = last if place == first else place - 1  # the conditions first: without them nothing is bounded
@@ -207,6 +215,8 @@ def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt, robu
                 low, high = _floor_of(pack, person, layer, i)
                 constant -= low
                 shift, robust_shift = beyond_rule(low, high, slack)
+                if s.B.shape[0] == 0 and _never_broken(constant - max(shift, robust_shift, 0.0), cut.items, F, s.I):
+                    continue
             if attempt > 0 and is_met(constant, shift if robust else 0.0, width, F):
                 continue
             add_plane(pack.norm, constant, shift, robust_shift, robust, rows, columns, width, s)

@@ -133,7 +133,7 @@ def bound_part(pack, person, s, r, level, node, cut, p, which, least, most, uppe
     constant, _, own = multiplier_plane(pack, person, s, r, level, node, p, which, least, most)
     end = most if upper else least
     budget = cut.ceiling - cut.base_cost
-    gain = most_gain(pack.norm, cut.items, budget, item_gains(F[PLANE], 1.0, pack.norm, cut.items, F, I), F, I)
+    gain = most_gain(pack.norm, cut.items, budget, item_gains(F[PLANE], 1.0, cut.items, F, I), F, I)
     known = own > 0.0 if upper else own < 0.0
     if known:
         reach = (constant + gain) / own

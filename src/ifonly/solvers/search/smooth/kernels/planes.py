@@ -141,7 +141,7 @@ def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
                 break
             high = neuron_plane(pack, layer, i, 1.0 - 2.0 * way, 0, width, F, Wc)
             high += plane_loss(slack[h], F)
-            total = item_gains(F[PLANE], 1.0, pack.norm, items, F, I)
+            total = item_gains(F[PLANE], 1.0, items, F, I)
             high += most_gain(pack.norm, items, budget, total, F, I)
             if way == 0:
                 zu[h] = min(zu[h], high)
