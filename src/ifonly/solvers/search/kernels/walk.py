@@ -260,7 +260,7 @@ def _best_of_piece(pack, person, s, r, piece, cut, tree):
         for j in range(cut.items):
             if s.I[ITEM_KIND, j] != CHOICE:
                 F[Y, s.I[FIRST, j]] = tree.best[s.I[FEATURE, j]] - F[BASE, s.I[FEATURE, j]]
-    p = begin_relaxation(pack, person, s, r, piece, cut, limit, spread)
+    p = begin_relaxation(pack, person, s, r, piece, cut, limit, spread, np.bool_(False))
     if p.unit == 0.0:
         return np.int64(0)
     status, _ = solve_relaxation(pack, s, r, NODE_LEVEL, cut, p, 1.0, 0.0)
