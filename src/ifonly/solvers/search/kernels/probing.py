@@ -23,7 +23,6 @@ from ifonly.solvers.search.kernels.chords import (
 from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
 from ifonly.solvers.search.kernels.layout import (
     ACTIVE,
-    ADDITIVE,
     ALWAYS,
     BOUNDED,
     BREAK,
@@ -71,7 +70,7 @@ from ifonly.solvers.search.kernels.relaxation import begin_relaxation, centre_co
 from ifonly.solvers.search.kernels.simplex import OPTIMAL
 from ifonly.solvers.search.kernels.splits import MANY_NUMBERS, UNSPLIT, WIDE_STEPS
 from ifonly.solvers.search.kernels.support import allowed_changes
-from ifonly.solvers.search.kernels.vertices import both_ways, bound_by_vertices, one_way
+from ifonly.solvers.search.kernels.vertices import both_ways, bound_by_vertices, has_vertices, one_way
 
 PROBE_ROUNDS = 2
 GAP = 1e-9
@@ -163,7 +162,7 @@ def _first_relaxation(pack, person, s, w, r, node, cut, limit):
     spread = 0.0
     if pack.norm == SQUARED and cut.items > 0:
         spread = math.sqrt(max(min(limit, cut.ceiling) - cut.base_cost, 0.0) / cut.items)
-    vertices = cut.width > 0 and pack.norm == ADDITIVE and s.B.shape[0] == 0 and limit < math.inf
+    vertices = has_vertices(pack, s, limit)
     p = begin_relaxation(pack, person, w, r, node, cut, limit, spread, vertices)
     status, z = np.int64(OPTIMAL), 0.0
     if p.unit == 0.0:

@@ -89,7 +89,12 @@ def begin_relaxation(pack, person, s, r, node, cut, limit, spread, vertices):
         groups += has_group_row(pack.norm, k, s.I)
     pairs = 2 * width if pack.norm == MAXIMUM else 0
     p = TriangleProgram(
-        width, neurons, rows_at, extra, rows_at + extra + groups + pairs, cost_unit(pack.norm, cut, limit, s),
+        width,
+        neurons,
+        rows_at,
+        extra,
+        rows_at + extra + groups + pairs,
+        cost_unit(pack.norm, cut, limit, s),
         vertices,
     )
     for v in range(p.variables):

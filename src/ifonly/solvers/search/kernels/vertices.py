@@ -68,10 +68,16 @@ FARTHER = 1.0 + 1e-9
 
 
 @njit(**INNER)
+def has_vertices(pack, s, limit):
+    """Is there a simplex? Under norms that add up costs, with a cutoff; and there are no records, which have no place
+    for the multipliers of its rows."""
+    return pack.norm == ADDITIVE and s.B.shape[0] == 0 and limit < math.inf
+
+
+@njit(**INNER)
 def one_way(pack, s, r, cut, limit):
-    """The node with numbers in one direction each, in buffers of its own: (buffers, cut). Those that it has, where
-    vertices say nothing: other norms, no cutoff, or records."""
-    if pack.norm != ADDITIVE or s.B.shape[0] > 0 or limit == math.inf:
+    """The node with numbers in one direction each: (buffers, cut). Those that it has where there are no vertices."""
+    if not has_vertices(pack, s, limit):
         return s, cut
     F, I, Wc = r.items, r.kinds, r.columns
     for k in range(cut.items + 1):
