@@ -69,8 +69,8 @@ from ifonly.solvers.search.kernels.walk import FIRST_STARTS, LARGE_NETWORK
 SQUARED_GROWTH, GROWTH = 16.0, 4.0
 ROOT_TRIES, NODE_TRIES = 8, 2
 MORE_STARTS, MORE_STARTS_AT = 24, 8
-"""From how many starts walks look for points, all but the first after so many nodes; where no ReLUs are probed, only
-until there is one."""
+"""From how many starts walks look for points: until there is one, and where ReLUs are probed once more after so many
+nodes."""
 GO, AGAIN = 3, 4
 """What a run does next, where it does not return (DONE, SLICE, MEMORY)."""
 

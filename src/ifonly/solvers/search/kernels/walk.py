@@ -66,7 +66,7 @@ from ifonly.solvers.search.kernels.simplex import OPTIMAL
 LARGE_NETWORK = 20_000
 """Weights from which on one node takes so long that a walk comes before the first."""
 FIRST_STARTS = 8
-"""Of the first walks: one, and more until there is some point."""
+"""Of the first walks of a large network in which no ReLUs are probed: one, and more until there is some point."""
 WALK_STEPS = 60
 STEP_SIZES = (0.3, 0.1, 1.0, 0.03)
 """How far a step of the walk goes, in average ranges; one for each start in turn."""
