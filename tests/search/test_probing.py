@@ -263,7 +263,7 @@ def test_a_row_is_known_once_all_walks_were_made() -> None:
 def test_the_first_walk_gives_a_row_to_an_answer_that_is_stopped() -> None:
     """After one node, which a walk comes before."""
     found = stopped = 0
-    for seed in range(6):
+    for seed in range(20):
         question, points = question_over(REALS, seed)
         solver = Search().prepare(question)
         for one, whole in zip(solver.solve(points, Limits(nodes=1)), solver.solve(points, Limits()), strict=True):
