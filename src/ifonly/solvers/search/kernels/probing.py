@@ -201,6 +201,7 @@ def _try_solution(pack, person, s, w, r, tree, node, whole, cut, p, attempt):
 
 
 @njit(**ONCE)
+# size: what a probe depends on, as `_probe_side`
 def _probe_all(pack, person, s, w, r, tree, node, cut, p, limit, z):
     """Probe every ReLU with a gap, the largest first, and write what it says into node and program.
 
