@@ -15,7 +15,7 @@ from ifonly.problem import Distance, Question, lower
 from ifonly.schema import Categorical, Integer
 from ifonly.solvers.search import Search, worker
 from ifonly.solvers.search.batch import PackedQuestion
-from ifonly.solvers.search.kernels import layout, long_step, multipliers, network, relaxation
+from ifonly.solvers.search.kernels import layout, long_step, multipliers, network, relaxation, vertices
 from ifonly.solvers.search.kernels.layout import (
     ACTIVE,
     AIM,
@@ -127,7 +127,7 @@ def test_any_multipliers_give_a_plane_that_holds(norm: object, outputs: int) -> 
         r = new_relaxation(box.pack, ALWAYS)
         spread = math.sqrt(max(box.budget - box.base_cost, 0.0))
         program = compiled(relaxation.begin_relaxation)(
-            box.pack, box.person, box.scratch, r, node, cut, box.budget, spread
+            box.pack, box.person, box.scratch, r, node, cut, box.budget, spread, False
         )
         assert program.unit > 0.0 and box.F[LOSS, UNIT_LOSS] > 0.0
         x = box.sample(2000, rng)
@@ -148,6 +148,59 @@ def test_any_multipliers_give_a_plane_that_holds(norm: object, outputs: int) -> 
             assert (constant + y @ plane >= -1e-9 * (1.0 + abs(constant))).all()
             checked += len(y)
     assert checked > 1000
+
+
+def split_columns(box: Node, columns: np.ndarray, width: int, y: np.ndarray) -> np.ndarray:
+    """Columns that go both ways as two: what goes up, and what goes down."""
+    split = np.zeros((len(y), width))
+    split[:, : box.width] = y
+    for c in range(box.width, width):
+        own = int(columns[c])
+        split[:, own], split[:, c] = np.maximum(y[:, own], 0.0), np.minimum(y[:, own], 0.0)
+    return split
+
+
+@pytest.mark.long(keep=2)
+@pytest.mark.parametrize("norm", ["l1", {"l0": 0.3, "l1": 0.7}], ids=["l1", "mixture"])
+@pytest.mark.parametrize("outputs", [1, 3], ids=["one condition", "two conditions"])
+def test_what_vertices_say_holds(norm: object, outputs: int) -> None:
+    """Of each ReLU in every point of the node inside the ball, and of any multiples of these rows in a plane."""
+    checked = exact = 0
+    for seed in range(12):
+        box, node, cut = bounded(seed, norm, outputs)
+        if not box.items or not math.isfinite(box.budget):
+            continue
+        rng = np.random.default_rng(seed)
+        r = new_relaxation(box.pack, ALWAYS)
+        w, one = compiled(vertices.one_way)(box.pack, box.scratch, r, cut, box.budget)
+        arguments = box.pack, box.person, w, r, node, one, box.budget
+        program = compiled(relaxation.begin_relaxation)(*arguments, 0.0, True)
+        compiled(vertices.bound_by_vertices)(*arguments)
+        x = box.sample(2000, rng)
+        hidden, out = box.pre_activations(x)
+        inside = box.cost(x) <= box.budget
+        here = ((hidden >= node.zl) & (hidden <= node.zu)).all(axis=1) & inside
+        y = split_columns(box, w.I[layout.COLUMN], one.width, box.compact_columns(x))
+        above, below = (r.upper[way, :, : one.width] @ y.T + r.upper[way, :, one.width, None] for way in (0, 1))
+        relus = np.maximum(hidden, 0.0).T
+        scale = 1e-9 * (1.0 + np.abs(relus))
+        assert (above >= relus - scale)[:, here].all() and (below <= relus + scale)[:, here].all()
+        exact += int((above - relus < scale)[:, here].sum())
+        box.person.need[LOW] = box.person.need[AIM] = np.quantile(out, 0.3, axis=0)
+        good = here & (out >= box.person.need[LOW]).all(axis=1)
+        G, first_slot = r.G[FIRST], program.width + 1 + 4 * program.neurons
+        columns = G[layout.SIZE, layout.COLUMNS]
+        for _ in range(4):
+            r.F[FIRST, PRICE, :columns] = rng.normal(size=columns)
+            for i in range(program.neurons):  # any column: only its multiplier counts
+                G[layout.WHERE, first_slot + i] = -1 - rng.integers(columns)
+            constant, _, _ = compiled(multipliers.multiplier_plane)(
+                box.pack, box.person, w, r, 0, node, program, -1, False
+            )
+            plane = w.F[PLANE, : one.width]
+            assert (constant + y[good] @ plane >= -1e-9 * (1.0 + abs(constant))).all()
+            checked += int(good.sum())
+    assert checked > 1000 and exact > 1000
 
 
 # ---------------------------------------------------------------------------------------------- the rule
@@ -210,7 +263,7 @@ def test_a_row_is_known_once_all_walks_were_made() -> None:
 def test_the_first_walk_gives_a_row_to_an_answer_that_is_stopped() -> None:
     """After one node, which a walk comes before."""
     found = stopped = 0
-    for seed in range(6):
+    for seed in range(20):
         question, points = question_over(REALS, seed)
         solver = Search().prepare(question)
         for one, whole in zip(solver.solve(points, Limits(nodes=1)), solver.solve(points, Limits()), strict=True):

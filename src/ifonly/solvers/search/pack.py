@@ -32,8 +32,8 @@ NORMS = {Norm.L0: ADDITIVE, Norm.L1: ADDITIVE, Norm.L2: SQUARED, Norm.LINF: MAXI
 MOST_ROWS = 96
 MOST_PROBED = 160
 """ReLUs of a node that are unstable or split, or neurons with smooth activations: with more, none is probed."""
-CHORDS = 2
-"""Of each ReLU of a relaxation."""
+CHORDS = 3
+"""Of each ReLU of a relaxation: two, and one by vertices."""
 STEPS_A_RELU = 8
 """Two rounds, two sides, two programs."""
 FIRST_LOG = 1 << 16
@@ -206,11 +206,12 @@ def new_relaxation(pack: Pack, probing: int, lines: int = CHORDS) -> TriangleBuf
     hidden = hidden_neurons(pack) if probing != layout.NEVER else 0
     neurons = min(hidden, MOST_PROBED) if hidden else 0
     features, columns = (pack.price.shape[1], int(pack.index[layout.SIZES, 0])) if hidden else (0, 0)
+    ways = 2 * columns  # numbers in one direction each
     distances = 2 * columns if pack.norm == MAXIMUM else 0
     extra = int(pack.index[layout.SIZES, pack.layers]) + pack.rules + features
     rows = max(lines, 2) * neurons + extra + distances
-    width = columns + neurons + 2
-    variables = max(columns + 1 + (2 + lines) * neurons + extra + distances, rows, width, hidden)
+    width = ways + neurons + 2
+    variables = max(ways + 1 + (2 + lines) * neurons + extra + distances, rows, width, hidden)
     widest = int(pack.index[layout.SIZES, 1 : pack.layers + 1].max()) if hidden else 0
     numbers = np.zeros((layout.LEVELS, layout.RELAXATION_INTS, max(variables, 4)), dtype=np.int64)
     numbers[0, layout.SIZE, layout.PROBING] = probing
@@ -219,6 +220,10 @@ def new_relaxation(pack: Pack, probing: int, lines: int = CHORDS) -> TriangleBuf
         F=np.zeros((layout.LEVELS, layout.RELAXATION_FLOATS, variables)),
         G=numbers,
         E=np.zeros((2 * widest, width)),
+        items=np.zeros((layout.FLOAT_ROWS, max(hidden + 3, widest, ways, features + 1))),
+        kinds=np.zeros((layout.INT_ROWS, max(ways, features) + 1), dtype=np.int64),
+        columns=np.zeros((int(pack.index[layout.SIZES, 1]) if hidden else 0, ways)),
+        upper=np.zeros((2, hidden, ways + 2)),
     )
 
 

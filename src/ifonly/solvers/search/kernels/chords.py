@@ -34,6 +34,7 @@ from ifonly.solvers.search.kernels.long_step import (
     value_of,
 )
 from ifonly.solvers.search.kernels.simplex import OPTIMAL
+from ifonly.solvers.search.kernels.vertices import add_vertex_rows
 
 BROKEN_ROW = 1e-8
 
@@ -48,6 +49,8 @@ def solve_relaxation(pack, s, r, level, cut, p, most, z):
             return status, z
         before = G[SIZE, ROW_COUNT]
         _add_chords(T, F, G, p)
+        if p.vertices:
+            add_vertex_rows(T, F, G, r, p)
         if pack.norm == MAXIMUM:
             add_distances(T, F, G, s, cut, p)
         if G[SIZE, ROW_COUNT] == before:
@@ -110,8 +113,8 @@ def add_distances(T, F, G, s, cut, p):
 
 @njit(**INNER)
 def clean_relaxation(T, F, G, p):
-    """Take out the rows of chords that do not bind, and columns that are fixed at 0."""
-    for v in range(p.width + 1 + 2 * p.neurons, p.width + 1 + 4 * p.neurons):
+    """Take out the rows of chords and vertices that do not bind, and columns that are fixed at 0."""
+    for v in range(p.width + 1 + 2 * p.neurons, p.width + 1 + 5 * p.neurons):
         if G[WHERE, v] != ABSENT and G[WHERE, v] >= 0:
             drop_row(T, F, G, v)
     for v in range(p.width + 1, p.width + 1 + 2 * p.neurons):

@@ -34,3 +34,11 @@ def look_for_points(pack, person, s, r, node, tree, first, last):
     pieces = is_probed(pack, person, r)
     if last > first and (pieces or tree.number[BEST] == math.inf):
         find_point(pack, person, s, r, node, cut, tree, pieces, first, last)
+
+
+@njit(**INNER)
+def improve_point(pack, person, s, r, node, tree):
+    """A node has found a better point: go on from it through the linear pieces of the network."""
+    cut = cut_node(pack, person, s, node, cutoff(pack, tree.number))
+    if cut.base_cost < math.inf:
+        find_point(pack, person, s, r, node, cut, tree, np.bool_(True), np.int64(0), np.int64(0))

@@ -92,6 +92,8 @@ of the row: what it can do to the last plane, to a sum of 1 (0: the row is not f
 PLANE_LOSS, UNIT_LOSS, LOST = -1, -2, -3
 OMEGA, PI = 27, 28
 """Per neuron, and per condition: the multipliers of the last relaxation that was bounded."""
+ADDED = PLANE_BEST
+"""Per column, in the buffers of `vertices`: what their rows add to a plane."""
 CONDITION_BOUND = 29
 """Per condition of several groups: the bound of its plane when it was last made in the node."""
 GAIN_UP, GAIN_DOWN, RATIO_UP, RATIO_DOWN = 30, 31, 32, 33
@@ -233,11 +235,18 @@ class TriangleBuffers(NamedTuple):
     G: Ints
     E: Floats
     """Two layers of neurons over the program's columns, with the constant behind."""
+    items: Floats
+    kinds: Ints
+    columns: Floats
+    """F, I and Wc of a node with numbers in one direction (`vertices`)."""
+    upper: Floats
+    """(above or below, neuron, column): linear functions above and below each ReLU, with the constant and what its
+    terms add up to behind."""
 
 
 class TriangleProgram(NamedTuple):
-    """A relaxation: variables are columns, the distance of linf, a and n of each neuron, two chords of each, conditions
-    and rules, groups of options, and for linf two rows of each column."""
+    """A relaxation: variables are columns, the distance of linf, a and n of each neuron, two chords and the vertices of
+    each, conditions and rules, groups of options, and for linf two rows of each column."""
 
     width: int
     neurons: int
@@ -247,6 +256,8 @@ class TriangleProgram(NamedTuple):
     variables: int
     unit: float
     """What costs are measured in; 0 where there is no program."""
+    vertices: bool
+    """Are there rows of vertices?"""
 
 
 class OpenNode(NamedTuple):

@@ -16,6 +16,7 @@ from numba import njit
 from ifonly.solvers.search.kernels.closed_forms import item_gains, most_gain, solve_plane
 from ifonly.solvers.search.kernels.layout import (
     ACTIVE,
+    ADDED,
     BIAS_AT,
     HIGH,
     INACTIVE,
@@ -73,6 +74,9 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, active):
     constant, lost, robust, own = 0.0, F[LOSS, LOST], 0.0, 0.0
     for t in range(index[SIZES, last]):
         F[V, t] = 0.0
+    if p.vertices:
+        for t in range(p.width):
+            F[ADDED, t] = 0.0
     for k in range(outputs):
         v = p.rows_at + k
         m = max(reduced_price(v, P, G), 0.0) * r.F[0, SCALE, v]
@@ -94,6 +98,10 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, active):
                 robust += m * max(high - low, 0.0)
                 lost += m * abs(low) * F[LOSS, UNIT_LOSS]
             elif i >= 0:
+                if p.vertices:
+                    g, c, e = _add_vertices(r, level, p, i, h, g, F)
+                    constant += c
+                    lost += e
                 w = _omega(r, level, p, i, g)
                 F[V, j] = w
                 lost += (abs(g) + abs(w)) * (max(node.zu[h], 0.0) + max(-node.zl[h], 0.0)) * F[LOSS, UNIT_LOSS]
@@ -106,6 +114,9 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, active):
             F[OMEGA, h] = F[V, j]
         if layer == 0:
             constant = end_plane(at, np.int64(0), n, constant, lost, p.width, F, s.Wc)
+            if p.vertices:
+                for t in range(p.width):
+                    F[PLANE, t] += F[ADDED, t]
         else:
             constant, lost, _, _ = pass_down(pack, layer, np.int64(0), n, constant, lost, F)
     lost = F[LOSS, PLANE_LOSS] + abs(constant) * F[LOSS, UNIT_LOSS]
@@ -122,6 +133,20 @@ def rule_multiplier(pack, person, r, level, p, layer, i):
             m = max(reduced_price(v, r.F[level], r.G[level]), 0.0) * r.F[0, SCALE, v]
             return m, person.need[LOW, first + j], person.need[HIGH, first + j]
     return 0.0, 0.0, 0.0
+
+
+@njit(**ONCE)
+def _add_vertices(r, level, p, i, h, g, F):
+    """Add the multiple of the row of vertices of ReLU i: its columns to ADDED. Returns the coefficient of the ReLU's
+    value, the constant, and what rounding can do."""
+    a = p.width + 1 + i
+    m = max(reduced_price(a + 4 * p.neurons, r.F[level], r.G[level]), 0.0) / r.F[0, SCALE, a]
+    if m == 0.0:
+        return g, 0.0, 0.0
+    above = r.upper[0, h]
+    for t in range(p.width):
+        F[ADDED, t] += m * above[t]
+    return g - m, m * above[p.width], 4.0 * m * above[p.width + 1] * F[LOSS, UNIT_LOSS]
 
 
 @njit(**ONCE)

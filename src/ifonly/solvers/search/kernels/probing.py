@@ -70,6 +70,7 @@ from ifonly.solvers.search.kernels.relaxation import begin_relaxation, centre_co
 from ifonly.solvers.search.kernels.simplex import OPTIMAL
 from ifonly.solvers.search.kernels.splits import MANY_NUMBERS, UNSPLIT, WIDE_STEPS
 from ifonly.solvers.search.kernels.support import allowed_changes
+from ifonly.solvers.search.kernels.vertices import both_ways, bound_by_vertices, has_vertices, one_way
 
 PROBE_ROUNDS = 2
 GAP = 1e-9
@@ -108,12 +109,14 @@ def probe_relus(pack, person, s, r, tree, node, cut, bound, hopeless):
     """
     limit = cutoff(pack, tree.number)
     cut = Cut(cut.items, cut.width, cut.base_cost, max(min(cut.ceiling, limit), cut.base_cost))
-    p, status, z = _first_relaxation(pack, person, s, r, node, cut, limit)
+    whole = cut
+    w, cut = one_way(pack, s, r, cut, limit)
+    p, status, z = _first_relaxation(pack, person, s, w, r, node, cut, limit)
     if p.unit == 0.0:
         return bound, UNSPLIT, False
     pick, score = np.int64(-1), -1.0
     for attempt in range(PROBE_ROUNDS + 1):
-        c, strict = bound_relaxation(pack, person, s, r, NODE_LEVEL, node, cut, p)
+        c, strict = bound_relaxation(pack, person, w, r, NODE_LEVEL, node, cut, p)
         log_multipliers(pack, s, tree, np.int64(BOUNDED))
         bound = max(bound, c)
         if bound >= limit:
@@ -125,13 +128,13 @@ def probe_relus(pack, person, s, r, tree, node, cut, bound, hopeless):
         if attempt == PROBE_ROUNDS:
             break
         clean_relaxation(r.T[0], r.F[0], r.G[0], p)
-        _try_solution(pack, person, s, r, tree, node, cut, p, attempt)
+        _try_solution(pack, person, s, w, r, tree, node, whole, cut, p, attempt)
         if cutoff(pack, tree.number) < limit:
             limit = cutoff(pack, tree.number)
             if bound >= limit:
                 return bound, UNSPLIT, True
             cut = Cut(cut.items, cut.width, cut.base_cost, max(min(cut.ceiling, limit), cut.base_cost))
-        pick, score, gained, closed, status, z = _probe_all(pack, person, s, r, tree, node, cut, p, limit, z)
+        pick, score, gained, closed, status, z = _probe_all(pack, person, s, w, r, tree, node, cut, p, limit, z)
         if closed:
             return limit, UNSPLIT, True
         if status == OPTIMAL and pick == -2:
@@ -153,21 +156,24 @@ def probe_relus(pack, person, s, r, tree, node, cut, bound, hopeless):
 
 
 @njit(**ONCE)
-def _first_relaxation(pack, person, s, r, node, cut, limit):
+def _first_relaxation(pack, person, s, w, r, node, cut, limit):
     """The program of the node, solved; for squares around the best plane's solution, and again around its own."""
     centre_columns(s, cut, s.F[PLANE_BEST], s.F[TAKE_BEST])
     spread = 0.0
     if pack.norm == SQUARED and cut.items > 0:
         spread = math.sqrt(max(min(limit, cut.ceiling) - cut.base_cost, 0.0) / cut.items)
-    p = begin_relaxation(pack, person, s, r, node, cut, limit, spread)
+    vertices = has_vertices(pack, s, limit)
+    p = begin_relaxation(pack, person, w, r, node, cut, limit, spread, vertices)
     status, z = np.int64(OPTIMAL), 0.0
     if p.unit == 0.0:
         return p, status, z
+    if vertices:
+        bound_by_vertices(pack, person, w, r, node, cut, limit)
     status, z = solve_relaxation(pack, s, r, NODE_LEVEL, cut, p, most_value(pack, cut, p, limit), z)
     if pack.norm == SQUARED and status == OPTIMAL:
         bound_relaxation(pack, person, s, r, NODE_LEVEL, node, cut, p)
         centre_columns(s, cut, s.F[PLANE], s.F[TAKE])
-        p = begin_relaxation(pack, person, s, r, node, cut, limit, 0.25 * spread)
+        p = begin_relaxation(pack, person, s, r, node, cut, limit, 0.25 * spread, np.bool_(False))
         status, z = solve_relaxation(pack, s, r, NODE_LEVEL, cut, p, most_value(pack, cut, p, limit), 0.0)
     return p, status, z
 
@@ -182,17 +188,21 @@ def most_value(pack, cut, p, limit):
 
 
 @njit(**ONCE)
-def _try_solution(pack, person, s, r, tree, node, cut, p, attempt):
+# size: what it depends on: question, person, buffers, node twice, program
+def _try_solution(pack, person, s, w, r, tree, node, whole, cut, p, attempt):
     """Try the program's solution as a point, and what the network's own piece makes of it."""
-    read_columns(s, r, cut, p)
-    round_solution(pack, cut.items, s.F, s.I)
+    read_columns(w, r, cut, p)
+    if p.vertices:
+        both_ways(w, s, cut, whole)
+    round_solution(pack, whole.items, s.F, s.I)
     try_point(pack, person, tree, s.F)
     if attempt == 0 and allowed_changes(pack, person, s.F[X]):
-        newton(pack, person, tree, node, cut, np.int64(2), s)
+        newton(pack, person, tree, node, whole, np.int64(2), s)
 
 
 @njit(**ONCE)
-def _probe_all(pack, person, s, r, tree, node, cut, p, limit, z):
+# size: what a probe depends on, as `_probe_side`
+def _probe_all(pack, person, s, w, r, tree, node, cut, p, limit, z):
     """Probe every ReLU with a gap, the largest first, and write what it says into node and program.
 
     Returns (ReLU to split, -1 where all were ruled out, -2 where none has a gap; its score; by how much bounds shrank
@@ -212,8 +222,8 @@ def _probe_all(pack, person, s, r, tree, node, cut, p, limit, z):
         count += 1
         pick = max(pick, np.int64(-1))
         h, a, n = G[NEURON, i], p.width + 1 + i, p.width + 1 + p.neurons + i
-        up, rise_up, high = _probe_side(pack, person, s, r, tree, node, cut, p, i, np.bool_(True), z, limit)
-        down, rise_down, low = _probe_side(pack, person, s, r, tree, node, cut, p, i, np.bool_(False), z, limit)
+        up, rise_up, high = _probe_side(pack, person, s, w, r, tree, node, cut, p, i, np.bool_(True), z, limit)
+        down, rise_down, low = _probe_side(pack, person, s, w, r, tree, node, cut, p, i, np.bool_(False), z, limit)
         if up >= limit and down >= limit:
             return pick, score, 0.0, True, status, z
         gained += 1.0 - (high + low) / (node.zu[h] - node.zl[h])
@@ -256,7 +266,7 @@ def _by_gap(r, p):
 
 @njit(**INNER)
 # size: what a probe depends on: question, person, buffers, node, program, ReLU and side
-def _probe_side(pack, person, s, r, tree, node, cut, p, i, active, z, limit):
+def _probe_side(pack, person, s, w, r, tree, node, cut, p, i, active, z, limit):
     """One side of ReLU i: (its proven bound, the value of its program, how far |z| can be on it).
 
     The second program asks for as much of |z| as the first one's multipliers leave: one step of Newton's method.
@@ -269,7 +279,7 @@ def _probe_side(pack, person, s, r, tree, node, cut, p, i, active, z, limit):
     z = move_bound(T, F, G, other, True, 0.0, z)
     status, z = solve_relaxation(pack, s, r, SIDE_LEVEL, cut, p, most, z)
     before = node.zu[r.G[0, NEURON, i]] if active else -node.zl[r.G[0, NEURON, i]]
-    bound, far, known = bound_side(pack, person, s, r, SIDE_LEVEL, node, cut, p, i, active)
+    bound, far, known = bound_side(pack, person, w, r, SIDE_LEVEL, node, cut, p, i, active)
     if bound >= limit or far <= 0.0:
         kept = _keep_step(pack, s, r, tree, i, active)
         return (math.inf, z, 0.0) if kept else (-1.0, z, before)
@@ -282,7 +292,7 @@ def _probe_side(pack, person, s, r, tree, node, cut, p, i, active, z, limit):
     rises = z
     z = move_bound(T, F, G, var, False, ask / scale, z)
     status, z = solve_relaxation(pack, s, r, SIDE_LEVEL, cut, p, most, z)
-    _, farther, _ = bound_side(pack, person, s, r, SIDE_LEVEL, node, cut, p, i, active)
+    _, farther, _ = bound_side(pack, person, w, r, SIDE_LEVEL, node, cut, p, i, active)
     if farther < SHRINKS * far and _keep_step(pack, s, r, tree, i, active):
         far = farther
     return bound, rises, max(far, 0.0)

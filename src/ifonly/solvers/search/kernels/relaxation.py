@@ -73,22 +73,28 @@ SPREADS = (1.0, 0.3, 0.1)
 
 
 @njit(**INNER)
-def begin_relaxation(pack, person, s, r, node, cut, limit, spread):
+def begin_relaxation(pack, person, s, r, node, cut, limit, spread, vertices):
     """Set up the program of a node at level 0, from its bounds. `spread`: squares have their breakpoints around Y, by
     so much; the costs of other norms do not depend on Y. Where there is no space, it has no columns.
     """
     F, G, width = r.F[0], r.G[0], cut.width
-    neurons = _list_neurons(node, G, r.T.shape[2] - pack.index[SIZES, 0] - 2)
+    neurons = _list_neurons(node, G, r.T.shape[2] - 2 * pack.index[SIZES, 0] - 2)
     if neurons < 0:
-        return TriangleProgram(0, 0, 0, 0, 0, 0.0)
+        return TriangleProgram(0, 0, 0, 0, 0, 0.0, False)
     extra = pack.index[SIZES, pack.layers] + pack.rules
-    rows_at = width + 1 + 4 * neurons
+    rows_at = width + 1 + 5 * neurons
     groups = 0
     for k in range(cut.items):
         groups += has_group_row(pack.norm, k, s.I)
     pairs = 2 * width if pack.norm == MAXIMUM else 0
     p = TriangleProgram(
-        width, neurons, rows_at, extra, rows_at + extra + groups + pairs, cost_unit(pack.norm, cut, limit, s)
+        width,
+        neurons,
+        rows_at,
+        extra,
+        rows_at + extra + groups + pairs,
+        cost_unit(pack.norm, cut, limit, s),
+        vertices,
     )
     for v in range(p.variables):
         G[WHERE, v] = ABSENT

@@ -19,7 +19,7 @@ from numba import njit
 from ifonly.compiling import with_cache
 from ifonly.solvers.search.kernels.cutoff import cutoff
 from ifonly.solvers.search.kernels.evaluate import evaluate
-from ifonly.solvers.search.kernels.first_points import look_for_points
+from ifonly.solvers.search.kernels.first_points import improve_point, look_for_points
 from ifonly.solvers.search.kernels.layout import (
     BEST,
     BOUND,
@@ -68,9 +68,9 @@ from ifonly.solvers.search.kernels.walk import FIRST_STARTS, LARGE_NETWORK
 
 SQUARED_GROWTH, GROWTH = 16.0, 4.0
 ROOT_TRIES, NODE_TRIES = 8, 2
-MORE_STARTS, MORE_STARTS_AT = 24, 32
-"""From how many starts walks look for points, all but the first after so many nodes; where no ReLUs are probed, only
-until there is one."""
+MORE_STARTS, MORE_STARTS_AT = 24, 8
+"""From how many starts walks look for points: until there is one, and where ReLUs are probed once more after so many
+nodes."""
 GO, AGAIN = 3, 4
 """What a run does next, where it does not return (DONE, SLICE, MEMORY)."""
 
@@ -134,7 +134,7 @@ def walks_now(pack, person, r, tree, root):
     if root:
         looked = nodes == 0 and tree.count[PHASES] > 1
         if not looked and (none or (probing and nodes == 0)):
-            starts = FIRST_STARTS if probing or len(pack.weights) >= LARGE_NETWORK else 0
+            starts = MORE_STARTS if probing else (FIRST_STARTS if len(pack.weights) >= LARGE_NETWORK else 0)
             return np.int64(0), np.int64(0), np.int64(starts)
     elif (probing or none) and tree.count[USED] + 3 < capacity and MORE_STARTS_AT <= nodes < MORE_STARTS_AT + 2:
         i = tree.idx[FREE, capacity - 2]
@@ -158,13 +158,17 @@ def _run(pack, person, s, r, tree, nodes, fresh):
             look_for_points(pack, person, s, r, open_node(tree, whole), tree, start, last)
         if nodes == 0:
             return SLICE
-        tries = ROOT_TRIES if second < 0 else NODE_TRIES
+        tries, best = ROOT_TRIES if second < 0 else NODE_TRIES, tree.number[BEST]
         for turn in range(2):
             node = first if turn == 0 else second
             if node >= 0:
                 begin_node(tree, node)
                 bound, split, value = evaluate(pack, person, s, r, open_node(tree, node), tree, tries)
                 settle(pack, s, tree, node, bound, split, value)
+        spare = tree.idx[FREE, tree.num.shape[1] - 2]
+        if tree.number[BEST] < best and tree.count[USED] + 3 < tree.num.shape[1] and is_probed(pack, person, r):
+            set_root(pack, person, tree, spare)
+            improve_point(pack, person, s, r, open_node(tree, spare), tree)
 
 
 @njit(**ONCE)

@@ -66,7 +66,7 @@ from ifonly.solvers.search.kernels.simplex import OPTIMAL
 LARGE_NETWORK = 20_000
 """Weights from which on one node takes so long that a walk comes before the first."""
 FIRST_STARTS = 8
-"""Of the first walks: one, and more until there is some point."""
+"""Of the first walks of a large network in which no ReLUs are probed: one, and more until there is some point."""
 WALK_STEPS = 60
 STEP_SIZES = (0.3, 0.1, 1.0, 0.03)
 """How far a step of the walk goes, in average ranges; one for each start in turn."""
@@ -260,7 +260,7 @@ def _best_of_piece(pack, person, s, r, piece, cut, tree):
         for j in range(cut.items):
             if s.I[ITEM_KIND, j] != CHOICE:
                 F[Y, s.I[FIRST, j]] = tree.best[s.I[FEATURE, j]] - F[BASE, s.I[FEATURE, j]]
-    p = begin_relaxation(pack, person, s, r, piece, cut, limit, spread)
+    p = begin_relaxation(pack, person, s, r, piece, cut, limit, spread, np.bool_(False))
     if p.unit == 0.0:
         return np.int64(0)
     status, _ = solve_relaxation(pack, s, r, NODE_LEVEL, cut, p, 1.0, 0.0)

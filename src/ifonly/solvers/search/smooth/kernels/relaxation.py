@@ -72,7 +72,7 @@ def begin_relaxation(pack, person, s, r, node, cut, limit, spread):
         groups += has_group_row(pack.norm, k, s.I)
     pairs = 2 * width if pack.norm == MAXIMUM else 0
     unit = cost_unit(pack.norm, cut, limit, s)
-    p = TriangleProgram(width, neurons, rows_at, extra, rows_at + extra + groups + pairs, unit)
+    p = TriangleProgram(width, neurons, rows_at, extra, rows_at + extra + groups + pairs, unit, False)
     for v in range(p.variables):
         G[WHERE, v] = ABSENT
         F[SLANT, v] = 0.0
