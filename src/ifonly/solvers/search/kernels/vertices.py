@@ -17,6 +17,7 @@ import math
 
 from numba import njit
 
+from ifonly.solvers.search.kernels.closed_forms import price_columns
 from ifonly.solvers.search.kernels.layout import (
     ACTIVE,
     ADDITIVE,
@@ -94,6 +95,7 @@ def one_way(pack, s, r, cut, limit):
             I[COLUMN, width] = s.I[FIRST, k]
             items, width = items + 1, width + 1
             I[FIRST, items] = width
+    price_columns(pack.norm, items, F, I)
     for i in range(pack.index[SIZES, 1]):
         F[ZC, i] = s.F[ZC, i]
     for h in range(s.F.shape[1] + LOST):
