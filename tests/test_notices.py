@@ -34,7 +34,9 @@ def test_groups_are_ranked_by_the_least_change_that_is_enough() -> None:
 
 
 def test_an_order_that_a_limit_left_open_is_not_called_proven() -> None:
-    told = principal_reasons(EXPLAINER, ANN, CODES, limits=Limits(seconds=1e-9))
+    network = Network.of([([[1.0, -1.0, 0.0, 0.1]], [-2.6])])
+    asked_first = Explainer(network_model(network, SCHEMA, classes=("no", "yes")))  # the limit ends its preparation
+    told = principal_reasons(asked_first, ANN, CODES, limits=Limits(seconds=1e-9))
     assert not told.ranked and {one.verdict for one in told.others} <= {"open"}
 
 

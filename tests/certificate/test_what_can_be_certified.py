@@ -104,6 +104,18 @@ def forest() -> Any:
     return ifonly.import_model(fitted, SCHEMA)
 
 
+def gaussians() -> list[Any]:
+    from sklearn.mixture import GaussianMixture
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.svm import SVC
+
+    encoded, labels = SCHEMA.encode(rows()), np.where(network().scores(rows())[:, 0] > 0.3, "yes", "no")
+    fitted = [GaussianNB(var_smoothing=0.1).fit(encoded, labels), SVC(gamma=1e-3).fit(encoded[:40], labels[:40])]
+    mixture = GaussianMixture(1, reg_covar=0.1, random_state=0).fit(encoded)
+    usual = Accepted(by=mixture, target=ScoreTarget(at_least=float(np.quantile(mixture.score_samples(encoded), 0.02))))
+    return [*(asked(model=ifonly.import_model(one, SCHEMA)) for one in fitted), asked(usual)]
+
+
 def smooth(name: str) -> Any:
     network = Network.of([(np.array(w), np.array(b)) for w, b in LAYERS])
     return network_model(SmoothNetwork(network, [Activation(name)]), SCHEMA, classes=("no", "yes"))  # type: ignore[arg-type]
@@ -232,6 +244,7 @@ TRIED: dict[str, Callable[[], Any]] = {
     "networks with other smooth activations, powers, logarithms": lambda: [
         *(asked(model=smooth(name)) for name in ("softplus", "gelu", "gelu_tanh", "silu", "elu")), powers(),
     ],
+    "Gaussian classifiers, Gaussian mixtures, machines with RBF kernels": gaussians,
     "sums of trees and networks": mixed,
     "the nearest row; that there is none": lambda: (asked(), asked("only Owner may change")),
     "why there is none": lambda: certify_none(

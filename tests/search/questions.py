@@ -29,7 +29,8 @@ TENTS_OPTIMUM = 0.25
 
 
 def hard_question(norm: Any = "l2", count: int = 14) -> Question:
-    """Minutes of work, and an answer that is known: `TENTS_OPTIMUM` from 0, under l1 and l2."""
+    """Minutes of work (under l1 only without probing), and an answer that is known: `TENTS_OPTIMUM` from 0, under l1 and
+    l2."""
     return Question(model=tents(count), target=ClassTarget(1, margin=0.0), distance=Distance(norm))
 
 
