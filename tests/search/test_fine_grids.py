@@ -8,6 +8,7 @@ from harness import compiled
 from random_rules import random_ruled_problem
 
 from ifonly import Explainer, Network, Real, Schema, datasets
+from ifonly.methods import Enumerate
 from ifonly.model import network_model
 from ifonly.problem.parts import UnrolledColumns
 from ifonly.problem.rule import rows_allowed
@@ -127,6 +128,19 @@ def test_amounts_in_cents_stand_on_the_edges_of_rules(norm):
         assert answer.status == "nearest" and answer.nodes < 3000
         bill = answer.counterfactual["MostRecentBillAmount"]
         assert bill not in (70.01, 250.01)
+
+
+@pytest.mark.parametrize("norm", ["l0", "l1", "linf"])
+def test_rules_about_thirds_are_judged_as_they_are_written(norm):
+    """Of 1/3 and 1/3 a rule adds up 0.3333333333333333 twice: a sum that is 2/3 by the grid is below it as written."""
+    schema = Schema([Real("x", 0, 1, step="1/3"), Real("y", 0, 1, step="1/3")])
+    explainer = Explainer(network_model(Network.of([([[1.0, 1.2]], [-0.5])]), schema, classes=("no", "yes")))
+    for rule in ("3 * x + 3 * y >= 2", "x + 2 * y >= 1", "x >= 2 * y"):
+        found, every = (
+            one.explain({"x": 0.0, "y": 0.0}, constraints=[rule], distance=norm)
+            for one in (explainer, explainer.using(Enumerate()))
+        )
+        assert found.upper == pytest.approx(every.upper) and found.lower <= every.upper
 
 
 def test_clauses_about_grids_say_how_far_below_zero_they_can_be():

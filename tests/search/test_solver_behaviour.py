@@ -64,8 +64,10 @@ def warm() -> None:
 def test_the_time_limit_holds(norm: str) -> None:
     question, limits = hard_question(norm), Limits(seconds=0.3)
     begun, worked = time.perf_counter(), time.thread_time()  # of the processor: others do not stretch it
-    answer = Explainer(question.model).using(HARD).explain(
-        question.schema.row(hard_people(1)[0]), target=question.target, distance=norm, limits=limits
+    answer = (
+        Explainer(question.model)
+        .using(HARD)
+        .explain(question.schema.row(hard_people(1)[0]), target=question.target, distance=norm, limits=limits)
     )
     assert time.thread_time() - worked < 1.5
     assert isinstance(answer, Within | Unknown)

@@ -45,7 +45,7 @@ class PreparedMethod:
         for question in (self.question, self.searched):
             model = question.model
             shared += [model, model.function, model.schema, question, *question.constraints]
-        return bytes_of(self.solver, shared)
+        return bytes_of(self.solver, shared) + getattr(self.solver, "shared_bytes", 0)
 
     @property
     def kept_bytes(self) -> int:

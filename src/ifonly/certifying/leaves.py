@@ -224,6 +224,7 @@ class Leaves:
         if paid := self._paid(extent):
             price, left = self.proof_question.price.copy(), asked.radius - float(asked.price[layout.JUMP, paid].sum())
             if left <= 0.0:  # more than the ball: exact arithmetic says so
+                self.proof_question = asked
                 return None
             price[layout.JUMP, paid] = 0.0
             self.proof_question = self.proof_question._replace(price=price, radius=left * (1.0 + PAID_ERROR))

@@ -71,6 +71,11 @@ class LoweredNetwork:
     """Does its model keep it, for other questions?"""
 
     @cached_property
+    def size(self) -> int:
+        """Its bytes when it was made, counted once for all questions that keep it."""
+        return bytes_of(self)
+
+    @cached_property
     def required_neurons(self) -> NDArray[np.int64]:
         """The required neurons, counted over all hidden layers."""
         before = np.cumsum([0, *(len(bias) for _, bias in self.layers)])
@@ -111,7 +116,7 @@ def lowered_network(question: Question, *, simplify: bool) -> LoweredNetwork:
         return _lowered_network(question, simplify, kept=False)
     known = _KNOWN.get(function)
     if known is None:
-        known = _KNOWN[function] = SizedCache(NETWORK_BYTES, bytes_of)
+        known = _KNOWN[function] = SizedCache(NETWORK_BYTES, lambda network: network.size)
     key = (question.schema, simplify, c.shape, c.tobytes(), d.tobytes(), question.rules)
     return known.get_or_make(key, lambda: _lowered_network(question, simplify, kept=True))
 

@@ -86,6 +86,11 @@ class Grid:
     def step(self) -> Fraction:
         return Fraction(self.by, self.parts)
 
+    @property
+    def decimal(self) -> bool:
+        """Are its numbers decimals, which float64 writes as they are? (Thirds are not.)"""
+        return pow(10, self.parts.bit_length(), self.parts) == 0
+
     def value(self, k: int) -> float:
         """The number after k steps."""
         return (self.first + k * self.by) / self.parts  # Python rounds a quotient of whole numbers once

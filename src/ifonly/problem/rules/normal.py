@@ -370,13 +370,13 @@ def _literal(columns: UnrolledColumns, one: Member | AtLeast) -> Literal:
 
 def _gap(schema: Schema, one: AtLeast) -> Fraction:
     """How far below 0 the sum is at least where it is below 0 and all of its numbers are on their grids; 0 where one of
-    them has none."""
+    them has none, or one whose numbers are no decimals: of thirds, a rule judges the decimals that are written."""
     unit, offset = Fraction(0), one.constant
     for g, a in one.numbers:
         feature = schema.features[g]
         if isinstance(feature, Integer):
             step, origin = Fraction(feature.step), written(feature.lower)
-        elif (grid := schema.grids.get(g)) is not None:
+        elif (grid := schema.grids.get(g)) is not None and grid.decimal:
             step, origin = grid.step, Fraction(grid.first, grid.parts)
         else:
             return Fraction(0)

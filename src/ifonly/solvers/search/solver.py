@@ -62,6 +62,9 @@ class SearchSolver:
         self.has_edges = not lowered.required_whole.all()
         self.shared = (lowered.network,) if lowered.network.kept else ()
         """What others keep as well."""
+        self.shared_bytes = lowered.network.size if lowered.network.kept else 0
+        """Of the network, which counts all the same: it stays when the model has let go of it."""
+        self.begun = False
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> Claims:
         kernels = self.packed.kernels if self.table is None else KERNELS
@@ -80,8 +83,9 @@ class SearchSolver:
         chain = self.table is None and self.lowered.question.rounding_bound is None
         if chain and self.robust_search.analysis.chain is not None and wait:
             ROUNDING_KERNEL.wait()
-        if self.packed.kernels.compiled:
+        if self.packed.kernels.compiled and not self.begun:
             self.solve(points, Limits(nodes=FIRST_NODES))
+            self.begun = True
         return self.packed.kernels.compiled
 
     def _solve(self, points: Floats, budget: Budget) -> Claims:
