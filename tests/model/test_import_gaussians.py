@@ -187,3 +187,11 @@ def test_certificates_state_them(kind: str, tmp_path: Path) -> None:
     certificate.save(tmp_path / "answer.cert")
     checked = ifonly.check(tmp_path / "answer.cert")
     assert checked.verdict == "VALID", checked.failure
+
+
+def test_a_mixture_whose_covariances_are_of_another_type_is_refused() -> None:
+    mixture = GaussianMixture(2, random_state=0).fit(SCHEMA.encode(SCHEMA.sample(60, np.random.default_rng(0))))
+    for other in ("diag", "tied", "spherical", "none"):
+        mixture.covariance_type = other
+        with pytest.raises(UnsupportedModel, match="fit it again"):
+            import_density(mixture, SCHEMA, -1e3)

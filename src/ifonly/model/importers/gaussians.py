@@ -206,6 +206,12 @@ def mixture(estimator: Any, inputs: InputColumns, threshold: float) -> Flow:
             operation=f"{inputs.name} with an empty component",
         )
     roots = np.asarray(estimator.precisions_cholesky_, dtype=np.float64)
+    shapes = {"full": (count, width, width), "tied": (width, width), "diag": (count, width), "spherical": (count,)}
+    if roots.shape != shapes.get(estimator.covariance_type):
+        raise UnsupportedModel(
+            f"The covariances of the {inputs.name} are not of its covariance_type; fit it again.",
+            operation=f"{inputs.name} with other covariances",
+        )
     diagonals = _diagonals(roots, estimator.covariance_type, count, width)
     gauss = 0.5 * width * math.log(2.0 * math.pi)
     logs = np.log(diagonals)
