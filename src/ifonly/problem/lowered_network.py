@@ -111,6 +111,7 @@ class LoweredNetwork:
 
 def lowered_network(question: Question, *, simplify: bool) -> LoweredNetwork:
     """The network of a question, made once for all questions about the model with this target and these rules."""
+    check_limits()
     function, (c, d) = question.model.function, question.conditions
     if sum(layer.weight.size for layer in question.model.searched_layers.layers) > KEPT_WEIGHTS:
         return _lowered_network(question, simplify, kept=False)
