@@ -1,4 +1,4 @@
-"""The points that are looked for before boxes are bounded."""
+"""Primal heuristics of the whole tree: points that are looked for before boxes are bounded, and around better ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,39 @@ from numba import njit
 from ifonly.solvers.search.kernels.candidates import newton, try_point
 from ifonly.solvers.search.kernels.cutoff import cutoff
 from ifonly.solvers.search.kernels.evaluate import cut_node
-from ifonly.solvers.search.kernels.layout import BASE, BEST, INNER, X
+from ifonly.solvers.search.kernels.layout import (
+    BASE,
+    BEST,
+    CHOICE,
+    GRID_OFFSET,
+    HALT,
+    INNER,
+    INTEGER,
+    KIND,
+    LEAST,
+    MOST,
+    ONCE,
+    RATE,
+    RATE_DOWN,
+    SQUARED,
+    START,
+    X,
+)
+from ifonly.solvers.search.kernels.network import forward
+from ifonly.solvers.search.kernels.node import value_below
 from ifonly.solvers.search.kernels.probing import is_probed
+from ifonly.solvers.search.kernels.tighten import newton_together
 from ifonly.solvers.search.kernels.walk import find_point
 
 FIRST_TRIES = 6
+NEARBY, FARTHEST, NEAREST = 0.5, 1.0, 0.02
+"""How far a local search lets each number move: as far as costs this share of the best point's cost. Where it begins,
+and between which ends it stays."""
+WIDER, NARROWER = 1.5, 0.4
+"""What this is multiplied by after a step that found a better point, and after one that did not."""
+LOCAL_STEPS, LOCAL_TRIES = 16, 3
+GAINED = 1e-4
+"""A better point costs less by this share."""
 
 
 @njit(**INNER)
@@ -42,3 +70,48 @@ def improve_point(pack, person, s, r, node, tree):
     cut = cut_node(pack, person, s, node, cutoff(pack, tree.number))
     if cut.base_cost < math.inf:
         find_point(pack, person, s, r, node, cut, tree, np.bool_(True), np.int64(0), np.int64(0))
+
+
+@njit(**INNER)
+def search_nearby(pack, person, s, node, tree):
+    """A node has found a better point: a local search from there. The network's own linear piece is solved in a box
+    around the best point; from a better one the search goes on in a larger box, from none in a smaller one.
+    """
+    share = NEARBY
+    for _ in range(LOCAL_STEPS):
+        before = tree.number[BEST]
+        _box_around(pack, person, tree, node, share)
+        cut = cut_node(pack, person, s, node, cutoff(pack, tree.number))
+        if cut.base_cost == math.inf or s.I[HALT, 0] != 0:
+            return
+        for g in range(len(tree.best)):
+            s.F[X, g] = tree.best[g]
+        forward(pack, person, s.F)
+        newton_together(pack, person, s, tree, node, cut, np.int64(LOCAL_TRIES))
+        better = tree.number[BEST] < before * (1.0 - GAINED)
+        share = min(share * WIDER, FARTHEST) if better else share * NARROWER
+        if share < NEAREST:
+            return
+
+
+@njit(**ONCE)
+def _box_around(pack, person, tree, node, share):
+    """Make a node of the best point's options, and of the numbers around its own: whole steps where there are steps."""
+    cost = math.sqrt(tree.number[BEST]) if pack.norm == SQUARED else tree.number[BEST]
+    for g in range(pack.price.shape[1]):
+        x, low, high = tree.best[g], person.box[LEAST, g], person.box[MOST, g]
+        if pack.index[KIND, g] == CHOICE:
+            first = pack.index[START, g]
+            for c in range(first, pack.index[START, g + 1]):
+                node.mask[c] = 1 if c == first + int(x) else 0
+            continue
+        rate = min(pack.price[RATE, g], pack.price[RATE_DOWN, g])
+        if rate > 0.0:
+            far = share * cost / rate
+            if pack.index[KIND, g] == INTEGER:
+                grid_offset = person.box[GRID_OFFSET, g]
+                low = max(low, value_below(x - max(far, 1.0), grid_offset))
+                high = min(high, value_below(x + max(far, 1.0), grid_offset))
+            else:
+                low, high = max(low, x - far), min(high, x + far)
+        node.lo[g], node.hi[g] = low, high
