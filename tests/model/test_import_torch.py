@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ torch = pytest.importorskip("torch", reason="torch is optional, and has no wheel
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
-from ifonly import Model, Schema, import_model, load_model  # noqa: E402
+from ifonly import Model, Real, Schema, import_model, load_model  # noqa: E402
 from ifonly.errors import FileError, ModelError, UnsupportedModel  # noqa: E402
+from ifonly.model.agreement import check_agreement  # noqa: E402
 from ifonly.model.importers import load_pickle  # noqa: E402
 from ifonly.model.operations import AffineOperation, LeakyReLU, RoundedInput  # noqa: E402
 
@@ -299,3 +301,27 @@ def test_pickled_modules(schema: Schema, tmp_path: Path) -> None:
         load_pickle(tmp_path / "weights.pth", schema)
     with pytest.raises(FileError, match="loading such a file runs code in it"):
         load_model(tmp_path / "module.pt", schema)
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e5])
+def test_rounding_of_large_numbers_that_cancel_is_no_disagreement(scale: float) -> None:
+    """What is left of them is off by far more than a share of itself; the model's own rounding bound says by how much."""
+    rng, pairs = np.random.default_rng(1), 32
+    schema = Schema([Real("a", 0, 1), Real("b", 0, 1)])
+    weights, bias, out = rng.normal(size=(pairs, 2)) * scale, rng.normal(size=pairs), rng.uniform(0.5, 1.0, pairs)
+    first, last = torch.nn.Linear(2, 2 * pairs), torch.nn.Linear(2 * pairs, 1)
+    with torch.no_grad():
+        first.weight[:] = torch.tensor(np.concatenate([weights, weights]))
+        first.bias[:] = torch.tensor(np.concatenate([bias, bias + 0.1 * rng.normal(size=pairs)]))
+        last.weight[:] = torch.tensor(np.concatenate([out, -out])[None])
+        last.bias[:] = 0.1
+    module = torch.nn.Sequential(first, torch.nn.ReLU(), last)
+    model = import_model(module, schema)
+    points = schema.sample(500, np.random.default_rng(2))
+    difference = np.abs(model.exact_scores(points) - model.scores(points))
+    assert difference.max() > 1e-4 * (1.0 + np.abs(model.scores(points)).max())  # a share of the scores allows less
+    assert (difference <= model.error).all()
+    shift = 3.0 * model.error.max()
+
+    with pytest.raises(ModelError, match="disagree by"):
+        check_agreement(replace(model, original=lambda x: model.original(x) + shift))
