@@ -10,7 +10,22 @@ from harness import DISTANCES, IDS, Node, compiled, random_node
 
 from ifonly.solvers.search.kernels import candidates, first_points
 from ifonly.solvers.search.kernels import tree as tree_kernels
-from ifonly.solvers.search.kernels.layout import BEST, CHOICE, HIGH, INTEGER, RADIUS, RESIDUAL, SQUARED, Tree, X
+from ifonly.solvers.search.kernels.layout import (
+    AIM,
+    BEST,
+    CHOICE,
+    GRID_OFFSET,
+    HIGH,
+    INTEGER,
+    LEAST,
+    MOST,
+    RADIUS,
+    RESIDUAL,
+    SQUARED,
+    START,
+    Tree,
+    X,
+)
 from ifonly.solvers.search.pack import new_tree
 
 
@@ -21,7 +36,7 @@ def demanding(seed: int, norm, outputs: int, hidden: tuple[int, ...], rules: int
     need = box.person.need.copy()
     need[:, : out.shape[1]] = np.quantile(out, 0.8 if outputs == 1 else 0.6, axis=0)
     need[HIGH, : out.shape[1]] += 1e-9
-    need[2, : out.shape[1]] += 1e-8
+    need[AIM, : out.shape[1]] += 1e-8
     box.person = box.person._replace(need=need)
     return box
 
@@ -65,13 +80,13 @@ def test_what_is_found_is_favourable_and_nearer(norm, outputs: int) -> None:
         assert box.cost(x)[0] == pytest.approx(best, rel=1e-9)
         for g, kind in enumerate(box.kinds()):
             if kind == INTEGER:
-                away = box.person.box[2, g]
+                away = box.person.box[GRID_OFFSET, g]
                 steps = x[0, g] if x[0, g] == 0.0 else x[0, g] - away
                 assert steps == pytest.approx(round(steps), abs=1e-9)
             if kind != CHOICE:
-                assert box.person.box[0, g] - 1e-9 <= x[0, g] <= box.person.box[1, g] + 1e-9
+                assert box.person.box[LEAST, g] - 1e-9 <= x[0, g] <= box.person.box[MOST, g] + 1e-9
             else:
-                assert box.person.mask[box.pack.index[1, g] + int(x[0, g])]
+                assert box.person.mask[box.pack.index[START, g] + int(x[0, g])]
         assert box.lowered.question.schema.admits(box.point(x)).all()
     assert tried > 10 and better > tried // 3
 

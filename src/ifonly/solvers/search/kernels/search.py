@@ -72,8 +72,8 @@ MORE_STARTS, MORE_STARTS_AT = 24, 8
 """From how many starts walks look for points: until there is one, and where ReLUs are probed once more after so many
 nodes."""
 NEARBY_AFTER = 8
-"""Nodes after which better points are improved by a local search, where no ReLUs are probed and no records are kept:
-fewer are searched in less time than it takes."""
+"""Nodes after which better points are improved by a local search, where no ReLUs are probed: fewer are searched in less
+time than it takes."""
 GO, AGAIN = 3, 4
 """What a run does next, where it does not return (DONE, SLICE, MEMORY)."""
 
@@ -173,7 +173,7 @@ def _run(pack, person, s, r, tree, nodes, fresh):
             set_root(pack, person, tree, spare)
             if is_probed(pack, person, r):
                 improve_point(pack, person, s, r, open_node(tree, spare), tree)
-            elif s.B.shape[0] == 0 and tree.count[NODES] > NEARBY_AFTER:
+            elif tree.count[NODES] > NEARBY_AFTER:
                 search_nearby(pack, person, s, open_node(tree, spare), tree)
 
 
