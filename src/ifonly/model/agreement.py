@@ -42,8 +42,8 @@ def check_agreement(model: Model, *, at: NDArray[np.float64] | None = None, deci
     difference = np.abs(ours - theirs)
     allowed, worst = _allowed(model, float(np.abs(ours).max())), float(difference.max())
     beyond = difference - np.maximum(allowed, _rounding(model, points)) if worst > allowed else np.zeros(1)
-    if beyond.max() > 0.0:
-        row, score = np.unravel_index(int(beyond.argmax()), beyond.shape)
+    if not beyond.max() <= 0.0:  # a bound that is not a number allows nothing
+        row, score = np.unravel_index(int(beyond.argmax()), beyond.shape)  # of NaN, if there is one
         found = difference[row, score]
         raise ModelError(
             f"The imported model and the original disagree by {found:.3g} "
