@@ -36,8 +36,8 @@ from ifonly.solvers.search.kernels.walk import find_point
 
 FIRST_TRIES = 6
 NEARBY, FARTHEST, NEAREST = 0.5, 1.0, 0.02
-"""How far a local search lets each number move: as far as costs this share of the best point's cost. Where it begins,
-and between which ends it stays."""
+"""The trust region of a local search: each number moves as far as costs this share of the best point's cost. At first,
+at most and at least."""
 WIDER, NARROWER = 1.5, 0.4
 """What this is multiplied by after a step that found a better point, and after one that did not."""
 LOCAL_STEPS, LOCAL_TRIES = 16, 3
@@ -74,8 +74,8 @@ def improve_point(pack, person, s, r, node, tree):
 
 @njit(**INNER)
 def search_nearby(pack, person, s, node, tree):
-    """A node has found a better point: a local search from there. The network's own linear piece is solved in a box
-    around the best point; from a better one the search goes on in a larger box, from none in a smaller one.
+    """A node has found a better point: sequential linear programming from there, in a trust region. The network's own
+    linear piece is solved in a box around the best point; a better point enlarges the next box, none shrinks it.
     """
     share = NEARBY
     for _ in range(LOCAL_STEPS):
